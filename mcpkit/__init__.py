@@ -1,0 +1,40 @@
+"""A decorator-driven microframework for Model Context Protocol servers."""
+
+from mcpkit.app import App
+from mcpkit.context import Context
+from mcpkit.dispatch import (
+    Accepted,
+    Reply,
+    Response,
+    dispatch,
+    handle_request,
+)
+from mcpkit.errors import MCPKitError, ProtocolError, ScopeError, SetupError, ToolError
+from mcpkit.protocol.content import Audio, File, Image, Message, ResourceLink, Text
+from mcpkit.protocol.methods import methods
+from mcpkit.protocol.results import Result
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Accepted",
+    "App",
+    "Audio",
+    "Context",
+    "File",
+    "Image",
+    "MCPKitError",
+    "Message",
+    "ProtocolError",
+    "Reply",
+    "ResourceLink",
+    "Response",
+    "Result",
+    "ScopeError",
+    "SetupError",
+    "Text",
+    "ToolError",
+    "dispatch",
+    "handle_request",
+    "methods",
+]

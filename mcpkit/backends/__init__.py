@@ -1,0 +1,1 @@
+"""What workers must share, and where it is kept."""

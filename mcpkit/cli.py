@@ -1,0 +1,116 @@
+"""The command line: `mcpkit run server.py`."""
+
+import importlib
+import os
+import secrets
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import click
+import uvicorn
+
+from mcpkit import __version__
+from mcpkit.app import App
+from mcpkit.server import SECRET_KEY
+
+# How the parent tells its workers what to serve: they are processes of their own.
+_TARGET: Final = "MCPKIT_RUN_TARGET"
+_DEBUG: Final = "MCPKIT_RUN_DEBUG"
+
+_USUAL_NAMES: Final = ("app", "server", "mcp")
+
+
+@click.group()
+@click.version_option(__version__, prog_name="mcpkit")
+def main() -> None:
+    """Serve MCP apps."""
+
+
+@main.command()
+@click.argument("target")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
+)
+@click.option("--port", default=8000, show_default=True, help="The port to listen on.")
+@click.option(
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="How many processes serve. They share one key.",
+)
+@click.option("--reload", is_flag=True, help="Start again when a file changes.")
+@click.option("--debug", is_flag=True, help="Tell clients what a tool raised.")
+def run(
+    target: str, host: str, port: int, workers: int, *, reload: bool, debug: bool
+) -> None:
+    """Serve TARGET over HTTP.
+
+    TARGET is a file (server.py), a module (package.server), or either with the
+    name of the app behind a colon (server.py:app).
+    """
+    if reload and workers > 1:
+        raise click.UsageError("--reload serves with one worker: leave out --workers")
+    app = find_app(target)
+    os.environ.setdefault(SECRET_KEY, secrets.token_urlsafe(32))
+    os.environ[_TARGET] = target
+    os.environ[_DEBUG] = "1" if debug else ""
+    shown = f"[{host}]" if ":" in host else host
+    click.echo(f"Serving {app.name} at http://{shown}:{port}{app.path or '/'}")
+    uvicorn.run(
+        "mcpkit.cli:served",
+        factory=True,
+        host=host,
+        port=port,
+        workers=workers,
+        reload=reload,
+    )
+
+
+def served() -> App:
+    """Return the app that `mcpkit run` was asked to serve, in one of its processes."""
+    app = find_app(os.environ[_TARGET])
+    if os.environ[_DEBUG]:
+        app.options = replace(app.options, debug=True)
+    return app
+
+
+def find_app(target: str) -> App:
+    """Import the app that a target names.
+
+    Raises:
+        click.ClickException: There is no such file, module or app.
+    """
+    location, _, attribute = target.partition(":")
+    module = _import(location)
+    found = {name: app for name, app in vars(module).items() if isinstance(app, App)}
+    names = [attribute] if attribute else [*_USUAL_NAMES, *found]
+    for name in names:
+        if name in found and (name in (*_USUAL_NAMES, attribute) or len(found) == 1):
+            return found[name]
+    there = ", ".join(sorted(found)) or "none"
+    raise click.ClickException(
+        f"{location} has no App named {attribute or 'app'}; there is {there}. "
+        f"Name one, as in {location}:NAME"
+    )
+
+
+def _import(location: str) -> ModuleType:
+    folder, name = Path.cwd(), location
+    if location.endswith(".py"):
+        path = Path(location).resolve()
+        if not path.is_file():
+            raise click.ClickException(f"there is no file {location}")
+        folder, name = path.parent, path.stem
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        # What the module itself imports and misses is not ours to explain.
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise click.ClickException(f"there is no module {location}") from error

@@ -1,0 +1,463 @@
+"""What is registered: tools, resources, templates, prompts and completions.
+
+Each is built once from a function, with its definition as the newest revision
+has it, and knows how to validate arguments, inject, and call.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypedDict
+
+from mcpkit.context import Context
+from mcpkit.errors import MCPKitError, ProtocolError, SetupError, ToolError
+from mcpkit.protocol.content import without_none
+from mcpkit.protocol.headers import HeaderParam, header_params
+from mcpkit.protocol.results import Cache, CacheScope
+from mcpkit.signature import (
+    Returns,
+    Signature,
+    innermost,
+    read_returns,
+    read_signature,
+)
+from mcpkit.threads import Threads
+from mcpkit.uris import UriTemplate
+
+Handler = Callable[..., Any]
+
+_TOOL_HINTS: Final = frozenset(
+    {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+)
+_RESOURCE_HINTS: Final = frozenset({"audience", "priority", "lastModified"})
+
+
+class HandlerError(MCPKitError):
+    """A handler raised something that is not meant for the client.
+
+    The exception itself is the `__cause__`.
+    """
+
+
+class CommonOptions(TypedDict, total=False):
+    """What every component may be given.
+
+    Attributes:
+        name: What clients call it; the function's name by default.
+        title: Its name for people.
+        description: What it is for; the function's docstring by default.
+        icons: Its icons, each a dict with `src`, `mimeType`, `sizes`, `theme`.
+        meta: Its `_meta`.
+        scopes: The scopes that a caller needs, all of them.
+        thread: Run a sync function in a thread, which is the default.
+    """
+
+    name: str | None
+    title: str | None
+    description: str | None
+    icons: Sequence[Mapping[str, Any]] | None
+    meta: Mapping[str, Any] | None
+    scopes: Sequence[str]
+    thread: bool
+
+
+class ToolOptions(CommonOptions, total=False):
+    """What a tool may be given.
+
+    Attributes:
+        annotations: Hints for the client: `readOnlyHint`, `destructiveHint`,
+            `idempotentHint`, `openWorldHint`.
+    """
+
+    annotations: Mapping[str, Any] | None
+
+
+class ResourceOptions(CommonOptions, total=False):
+    """What a resource or a resource template may be given.
+
+    Attributes:
+        mime_type: The type of its contents.
+        annotations: Hints for the client: `audience`, `priority`, `lastModified`.
+        size: The size of the contents in bytes, when it is known.
+        ttl_ms: Milliseconds a client may keep the contents.
+        cache_scope: "public" when the contents are the same for every caller.
+    """
+
+    mime_type: str | None
+    annotations: Mapping[str, Any] | None
+    size: int | None
+    ttl_ms: int | None
+    cache_scope: CacheScope | None
+
+
+class PromptOptions(CommonOptions, total=False):
+    """What a prompt may be given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """What all components have.
+
+    Attributes:
+        name: What clients call it.
+        handler: The function.
+        signature: How to call it.
+        wire: Its definition, as the newest revision has it.
+        scopes: The scopes that a caller needs.
+        thread: It runs in a thread.
+    """
+
+    name: str
+    handler: Handler
+    signature: Signature
+    wire: Mapping[str, Any]
+    scopes: frozenset[str] = frozenset()
+    thread: bool = False
+
+    async def call(
+        self, keywords: dict[str, Any], context: Context, threads: Threads
+    ) -> Any:
+        """Call the function.
+
+        Args:
+            keywords: Its validated arguments.
+            context: The request.
+            threads: Where a sync function runs.
+
+        Raises:
+            ToolError: As the function raised it.
+            ProtocolError: As the function raised it.
+            HandlerError: The function raised anything else.
+        """
+        signature = self.signature
+        if signature.context is not None:
+            keywords[signature.context] = context
+        positional = signature.place(keywords) if signature.positional else ()
+        try:
+            if signature.is_async:
+                return await self.handler(*positional, **keywords)
+            if not self.thread:
+                return self.handler(*positional, **keywords)
+            return await threads.run(self.handler, *positional, **keywords)
+        except (ToolError, ProtocolError, GeneratorExit):
+            raise
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise HandlerError from error
+        # An exit that a handler asks for ends its request, and not the server.
+        except BaseException as error:
+            raise HandlerError from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool(Component):
+    """A tool.
+
+    Attributes:
+        returns: What it returns, after its annotation.
+        headers: The arguments that travel in headers too.
+    """
+
+    returns: Returns
+    headers: tuple[HeaderParam, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource(Component):
+    """A resource with a URI of its own.
+
+    Attributes:
+        uri: Its URI.
+        mime_type: The type of its contents, if it is declared.
+        ttl_ms: Milliseconds a client may keep the contents.
+        cache_scope: Who may share them.
+    """
+
+    uri: str
+    mime_type: str | None = None
+    ttl_ms: int | None = None
+    cache_scope: CacheScope | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceTemplate(Component):
+    """A family of resources, whose URIs a template describes.
+
+    Attributes:
+        template: The template.
+        mime_type: The type of the contents, if it is declared.
+        ttl_ms: Milliseconds a client may keep the contents.
+        cache_scope: Who may share them.
+    """
+
+    template: UriTemplate
+    mime_type: str | None = None
+    ttl_ms: int | None = None
+    cache_scope: CacheScope | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt(Component):
+    """A prompt.
+
+    Attributes:
+        description: What it is for.
+    """
+
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion(Component):
+    """Suggestions for one argument of a prompt or a template.
+
+    Attributes:
+        reference: The name of the prompt, or the template.
+        argument: The name of the argument.
+        takes: Which of `value` and `arguments` the function takes.
+    """
+
+    reference: str
+    argument: str
+    takes: frozenset[str] = field(default_factory=frozenset)
+
+
+def build_tool(handler: Handler, options: ToolOptions) -> Tool:
+    """Build a tool from a function.
+
+    Raises:
+        SetupError: The function or an option can't work.
+    """
+    name = _name(handler, options, "tool")
+    what = f"tool {name!r}"
+    signature = read_signature(handler, what)
+    returns = read_returns(handler, what)
+    annotations = _hints(options.get("annotations"), _TOOL_HINTS, what)
+    try:
+        headers = header_params(signature.schema)
+    except ValueError as error:
+        raise SetupError(f"{what}: {error}") from error
+    wire = without_none(
+        {
+            **_definition(name, handler, options),
+            "inputSchema": signature.schema,
+            "outputSchema": returns.schema,
+            "annotations": annotations,
+        }
+    )
+    return Tool(
+        name=name,
+        handler=handler,
+        signature=signature,
+        wire=wire,
+        scopes=_scopes(options, what),
+        thread=_thread(signature, options),
+        returns=returns,
+        headers=headers,
+    )
+
+
+def build_resource(
+    uri: str, handler: Handler, options: ResourceOptions
+) -> Resource | ResourceTemplate:
+    """Build a resource from a function, or a template when the URI has variables.
+
+    Raises:
+        SetupError: The function, the URI or an option can't work.
+    """
+    if not uri:
+        raise SetupError(
+            "a resource needs its URI: write @app.resource('scheme://name')"
+        )
+    what = f"resource {uri!r}"
+    name = _name(handler, options, "resource")
+    signature = read_signature(handler, what)
+    template = _template(uri, what)
+    _check_variables(signature, template, what)
+    ttl_ms, cache_scope = options.get("ttl_ms"), options.get("cache_scope")
+    try:
+        Cache(ttl_ms=ttl_ms or 0, scope=cache_scope or "private")
+    except ValueError as error:
+        raise SetupError(f"{what}: {error}") from error
+    wire = without_none(
+        {
+            ("uri" if template is None else "uriTemplate"): uri,
+            **_definition(name, handler, options),
+            "mimeType": options.get("mime_type"),
+            "annotations": _hints(options.get("annotations"), _RESOURCE_HINTS, what),
+            "size": options.get("size"),
+        }
+    )
+    common: dict[str, Any] = {
+        "name": name,
+        "handler": handler,
+        "signature": signature,
+        "wire": wire,
+        "scopes": _scopes(options, what),
+        "thread": _thread(signature, options),
+        "mime_type": options.get("mime_type"),
+        "ttl_ms": ttl_ms,
+        "cache_scope": cache_scope,
+    }
+    if template is None:
+        return Resource(uri=uri, **common)
+    if options.get("size") is not None:
+        raise SetupError(f"{what}: a template has no size, only its resources have")
+    return ResourceTemplate(template=template, **common)
+
+
+def build_prompt(handler: Handler, options: PromptOptions) -> Prompt:
+    """Build a prompt from a function.
+
+    Raises:
+        SetupError: The function or an option can't work.
+    """
+    name = _name(handler, options, "prompt")
+    what = f"prompt {name!r}"
+    signature = read_signature(handler, what)
+    properties = signature.schema.get("properties", {})
+    arguments = [
+        without_none(
+            {
+                "name": argument,
+                "title": schema.get("title"),
+                "description": schema.get("description"),
+                "required": argument in signature.schema.get("required", ()),
+            }
+        )
+        for argument, schema in properties.items()
+    ]
+    definition = _definition(name, handler, options)
+    return Prompt(
+        name=name,
+        handler=handler,
+        signature=signature,
+        wire={**definition, "arguments": arguments} if arguments else definition,
+        scopes=_scopes(options, what),
+        thread=_thread(signature, options),
+        description=definition.get("description"),
+    )
+
+
+def build_completion(
+    reference: str, argument: str, handler: Handler, *, thread: bool = True
+) -> Completion:
+    """Build a completion from a function.
+
+    The function takes `value`, what was typed so far, and may take `arguments`,
+    a dict of the arguments that are settled already, and a `Context`.
+
+    Raises:
+        SetupError: The function can't work.
+    """
+    what = f"completion of {argument!r} of {reference!r}"
+    signature = read_signature(handler, what)
+    unknown = set(signature.names) - {"value", "arguments"}
+    if unknown:
+        raise SetupError(
+            f"{what}: the parameter {min(unknown)!r} is none of value, arguments "
+            "and a Context"
+        )
+    return Completion(
+        name=f"{reference}#{argument}",
+        handler=handler,
+        signature=signature,
+        wire={},
+        thread=thread and not signature.is_async,
+        reference=reference,
+        argument=argument,
+        takes=frozenset(signature.names),
+    )
+
+
+def _template(uri: str, what: str) -> UriTemplate | None:
+    if "{" not in uri and "}" not in uri:
+        return None
+    try:
+        return UriTemplate(uri)
+    except ValueError as error:
+        raise SetupError(f"{what}: {error}") from error
+
+
+def _check_variables(
+    signature: Signature, template: UriTemplate | None, what: str
+) -> None:
+    variables = set() if template is None else set(template.variables)
+    for name in sorted(variables - set(signature.names)):
+        raise SetupError(
+            f"{what}: the template's variable {name!r} is no parameter of the function"
+        )
+    for name in sorted(set(signature.required) - variables):
+        raise SetupError(
+            f"{what}: the parameter {name!r} is no variable of the URI; write "
+            f"{{{name}}} into it, or give the parameter a default"
+        )
+
+
+def _name(handler: Handler, options: Mapping[str, Any], what: str) -> str:
+    if not callable(handler):
+        raise SetupError(f"a {what} is a function, not {handler!r}")
+    given = options.get("name")
+    name = given if given is not None else getattr(innermost(handler), "__name__", "")
+    if given is None and not _is_named(handler):
+        raise SetupError(f"a {what} from {handler!r} needs a name: give it name='...'")
+    if not isinstance(name, str) or not 0 < len(name) <= 128:
+        raise SetupError(f"the name of a {what} has 1 to 128 characters, not {name!r}")
+    return name
+
+
+def _is_named(handler: Handler) -> bool:
+    name = getattr(handler, "__name__", None)
+    return isinstance(name, str) and name != "<lambda>"
+
+
+def _definition(
+    name: str, handler: Handler, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    description = options.get("description")
+    if description is None:
+        description = inspect.getdoc(innermost(handler))
+    icons = options.get("icons")
+    return without_none(
+        {
+            "name": name,
+            "title": options.get("title"),
+            "description": description or None,
+            "icons": None if icons is None else _icons(icons, name),
+            "_meta": options.get("meta"),
+        }
+    )
+
+
+def _icons(icons: Sequence[Any], what: str) -> list[dict[str, Any]]:
+    for icon in icons:
+        if not isinstance(icon, Mapping) or not isinstance(icon.get("src"), str):
+            raise SetupError(f"{what}: an icon is a dict with a src, not {icon!r}")
+    return [dict(icon) for icon in icons]
+
+
+def _hints(
+    annotations: Mapping[str, Any] | None, known: frozenset[str], what: str
+) -> dict[str, Any] | None:
+    if annotations is None:
+        return None
+    for key in annotations:
+        if key not in known:
+            raise SetupError(
+                f"{what}: {key!r} is none of the annotations {', '.join(sorted(known))}"
+            )
+    return dict(annotations)
+
+
+def _scopes(options: Mapping[str, Any], what: str) -> frozenset[str]:
+    scopes = options.get("scopes", ())
+    if isinstance(scopes, str) or not all(isinstance(item, str) for item in scopes):
+        raise SetupError(f"{what}: scopes is a list of strings, not {scopes!r}")
+    return frozenset(scopes)
+
+
+def _thread(signature: Signature, options: Mapping[str, Any]) -> bool:
+    return bool(options.get("thread", True)) and not signature.is_async

@@ -1,0 +1,429 @@
+"""One message in, one reply out: the pipeline around a method.
+
+    shape of the message → era → the era's checks → method → capability →
+    the method itself → the era's shape → bytes
+
+It is what the endpoint uses, and what a transport of one's own uses in its
+place: `dispatch` for the bytes and the HTTP status, `handle_request` for a map.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from mcpkit.context import Context, Session
+from mcpkit.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    UNSET,
+    ProtocolError,
+    ScopeError,
+)
+from mcpkit.methods.lifecycle import find_session
+from mcpkit.methods.routing import SERVED_BY
+from mcpkit.protocol import headers as routing, jsonrpc, legacy, modern
+from mcpkit.protocol.era import (
+    PROTOCOL_VERSION,
+    check_modern,
+    era_of,
+    era_of_header,
+    legacy_revision,
+    unsupported_version,
+)
+from mcpkit.protocol.jsonrpc import Encoded, RequestId, is_object
+from mcpkit.protocol.methods import METHODS, Method
+from mcpkit.protocol.results import Result
+from mcpkit.protocol.versions import LATEST_MODERN, REVISIONS, Era, Revision
+from mcpkit.server import Server, logger
+
+MAX_BATCH: Final = 100
+"""How many messages a batch of 2025-03-26 may have."""
+
+_MAX_CANCEL_ID_BYTES: Final = 256
+
+ReplyHeaders: TypeAlias = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A reply with a body.
+
+    Attributes:
+        status: The HTTP status.
+        body: One JSON-RPC response, or an array of them, encoded.
+        headers: Further HTTP headers.
+    """
+
+    status: int
+    body: bytes
+    headers: ReplyHeaders = ()
+
+    @property
+    def message(self) -> Any:
+        """The body, decoded."""
+        return jsonrpc.decode(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A reply without a body, as notifications get: HTTP 202."""
+
+
+Reply: TypeAlias = Response | Accepted
+"""What a transport does with a message."""
+
+_ACCEPTED: Final = Accepted()
+
+
+async def handle_request(
+    message: Any,
+    app: Server,
+    *,
+    headers: Mapping[str, str] | None = None,
+    principal: Any = None,
+) -> dict[str, Any] | None:
+    """Handle one decoded message, and return the response as a map.
+
+    Args:
+        message: A request, a notification or a response of the client.
+        app: The app.
+        headers: The MCP headers by lowercase name, where there are any.
+        principal: Who sends it.
+
+    Returns:
+        The response to a request; the error of a malformed
+        `notifications/cancelled`; `None` when there is nothing to say.
+    """
+    reply = await dispatch(message, app, headers=headers, principal=principal)
+    return reply.message if isinstance(reply, Response) else None
+
+
+async def dispatch(
+    message: Any,
+    app: Server,
+    *,
+    headers: Mapping[str, str] | None = None,
+    principal: Any = None,
+    session: Session | None = None,
+    scope: Mapping[str, Any] | None = None,
+) -> Reply:
+    """Handle one decoded message.
+
+    Args:
+        message: What `jsonrpc.decode` returned.
+        app: The app.
+        headers: The MCP headers by lowercase name; `None` under a transport
+            that has none, and then nothing is asked of them.
+        principal: Who sends it: a string, an object with an `id` and `scopes`,
+            or `None`.
+        session: The legacy session, where the transport knows it.
+        scope: The ASGI scope of the HTTP request, where there is one.
+    """
+    if isinstance(message, list):
+        return await _dispatch_batch(message, app, headers, principal, session, scope)
+    eras = app.options.eras
+    try:
+        kind = jsonrpc.kind_of(message)
+    except ProtocolError as error:
+        era = (
+            era_of(message, headers, eras=eras)
+            if is_object(message)
+            else unread_era(headers, app)
+        )
+        return refuse(error, era, request_id=jsonrpc.readable_id(message))
+    era = era_of(message, headers, eras=eras)
+    request_id: RequestId | None = message.get("id")
+    try:
+        if era == "legacy":
+            session = await _check_session(message, app, headers, principal, session)
+            revision = legacy_revision(headers, _version_of(session))
+        elif kind == "request":
+            revision = check_modern(message, headers, eras=eras)
+        else:
+            revision = _check_modern_version(message, headers, app)
+    except SessionError as error:
+        return refuse(error, era, request_id=request_id, status=error.status)
+    except ProtocolError as error:
+        return refuse(error, era, request_id=request_id)
+    if kind != "request":
+        return _dropped(message, kind, era)
+    return await _answer(message, app, headers, principal, session, scope, revision)
+
+
+def _version_of(session: Session | None) -> str | None:
+    return None if session is None else session.version
+
+
+class SessionError(ProtocolError):
+    """A legacy request has no session, or one that is not known.
+
+    Args:
+        status: 400 when a session is required, 404 when it is unknown.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(INVALID_REQUEST, message)
+        self.status = status
+
+
+async def _check_session(
+    message: Mapping[str, Any],
+    app: Server,
+    headers: Mapping[str, str] | None,
+    principal: Any,
+    session: Session | None,
+) -> Session | None:
+    if session is not None or message.get("method") == "initialize":
+        return session
+    token = headers.get(routing.SESSION) if headers else None
+    if token is None:
+        if app.options.require_session:
+            raise SessionError(400, "Mcp-Session-Id is missing: send initialize first")
+        return None
+    session = await find_session(app, token, principal)
+    if session is None:
+        raise SessionError(404, "Session not found")
+    return session
+
+
+def _check_modern_version(
+    message: Mapping[str, Any], headers: Mapping[str, str] | None, app: Server
+) -> Revision:
+    """Check the version of a modern notification, which has nothing else checked."""
+    params = message.get("params")
+    meta = params.get("_meta") if is_object(params) else None
+    claimed = meta.get(PROTOCOL_VERSION) if is_object(meta) else None
+    version = claimed or (headers or {}).get(routing.VERSION, LATEST_MODERN.version)
+    revision = REVISIONS.get(version.strip()) if isinstance(version, str) else None
+    if revision is None:
+        raise unsupported_version(str(version), app.options.eras)
+    return revision
+
+
+def _dropped(message: Mapping[str, Any], kind: str, era: Era) -> Reply:
+    """Reply to what is no request: a notification, or a client's response."""
+    if kind == "notification" and era == "legacy":
+        if message["method"] == "notifications/cancelled":
+            return _cancelled(message)
+        if message["method"] not in METHODS:
+            logger.debug("unknown notification %r", message["method"])
+    return _ACCEPTED
+
+
+def _cancelled(message: Mapping[str, Any]) -> Reply:
+    params = message.get("params", {})
+    if not is_object(params):
+        return _malformed("params must be an object")
+    request_id = params.get("requestId")
+    if request_id is None:
+        return _ACCEPTED
+    if not jsonrpc.is_request_id(request_id) or (
+        isinstance(request_id, str) and len(request_id.encode()) > _MAX_CANCEL_ID_BYTES
+    ):
+        return _malformed(
+            "requestId must be an integer, or a string of at most "
+            f"{_MAX_CANCEL_ID_BYTES} bytes"
+        )
+    return _ACCEPTED
+
+
+def _malformed(fault: str) -> Response:
+    error = ProtocolError(INVALID_PARAMS, f"Invalid params: {fault}")
+    return refuse(error, "legacy", status=200)
+
+
+async def _answer(
+    message: dict[str, Any],
+    app: Server,
+    headers: Mapping[str, str] | None,
+    principal: Any,
+    session: Session | None,
+    scope: Mapping[str, Any] | None,
+    revision: Revision,
+) -> Response:
+    """Run the method of a request that is well formed in its era."""
+    request_id: RequestId = message["id"]
+    name = message["method"]
+    try:
+        method = _find_method(name, revision.era, app)
+        params = _params_of(message)
+        context = Context(
+            request_id=request_id,
+            method=name,
+            params=params,
+            revision=revision,
+            principal=principal,
+            state=app.state,
+            headers=headers,
+            session=session,
+            scope=scope,
+        )
+        if method.listing:
+            result: Any = await _listed(app, context, method)
+        else:
+            result = _shape(app, context, await SERVED_BY[name](app, context))
+        body = jsonrpc.encode_response(request_id, result)
+    except ProtocolError as error:
+        return _failed(error, revision.era, request_id)
+    # A fault of ours, or a result that has no JSON form.
+    except Exception as error:  # noqa: BLE001  # one request never ends another
+        logger.error("%s failed", name, exc_info=error)
+        internal = ProtocolError(INTERNAL_ERROR, "Internal error")
+        return _failed(internal, revision.era, request_id)
+    if context.session_token is not None:
+        return Response(200, body, (("mcp-session-id", context.session_token),))
+    return Response(200, body)
+
+
+def _find_method(name: str, era: Era, app: Server) -> Method:
+    method = METHODS.get(name)
+    if (
+        method is None
+        or era not in method.eras
+        or method.notification
+        or not (method.capability is None or app.has(method.capability))
+    ):
+        raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
+    return method
+
+
+def _params_of(message: Mapping[str, Any]) -> dict[str, Any]:
+    params = message.get("params", {})
+    if not is_object(params):
+        raise ProtocolError(INVALID_PARAMS, "Invalid params: params must be an object")
+    return params
+
+
+async def _listed(app: Server, context: Context, method: Method) -> Encoded:
+    """Return an answer that follows from the registry alone, encoded once."""
+    cursor = context.params.get("cursor")
+    if cursor is not None and not isinstance(cursor, str):
+        raise ProtocolError(INVALID_PARAMS, "Invalid cursor")
+    answers = app.registry.answers
+    key = (context.revision.version, method.name, cursor)
+    encoded = answers.get(key)
+    if encoded is None:
+        result = await SERVED_BY[method.name](app, context)
+        shaped = _shape(app, context, result)
+        encoded = answers[key] = Encoded(jsonrpc.encode_members(shaped))
+    return encoded
+
+
+def _shape(app: Server, context: Context, result: Result) -> dict[str, Any]:
+    if context.revision.era == "legacy":
+        return legacy.shape(result, revision=context.revision)
+    params = context.params
+    return modern.shape(
+        context.method,
+        result,
+        server_info=app.info,
+        cache=app.options.cache,
+        retry="inputResponses" in params or "requestState" in params,
+    )
+
+
+def _failed(error: ProtocolError, era: Era, request_id: RequestId) -> Response:
+    """Return the response to a request that failed while its method ran."""
+    if era == "modern":
+        sent = modern.sendable(error)
+        if sent.code != error.code and sent.code == INTERNAL_ERROR:
+            logger.error("the error code %d may not be sent", error.code)
+        status = modern.http_status(sent.code)
+    else:
+        sent, status = error, 200
+    body = _encode_error(sent, request_id)
+    if isinstance(error, ScopeError):
+        scopes = " ".join(error.scopes)
+        challenge = f'Bearer error="insufficient_scope", scope="{scopes}"'
+        return Response(403, body, (("www-authenticate", challenge),))
+    return Response(status, body)
+
+
+def refuse(
+    error: ProtocolError,
+    era: Era,
+    *,
+    request_id: RequestId | None = None,
+    status: int = 400,
+    headers: ReplyHeaders = (),
+) -> Response:
+    """Return the response to what is refused before a method runs.
+
+    A message without a readable id is answered without one in the modern era,
+    and with null in the legacy one.
+    """
+    unidentified = request_id is None and era == "modern"
+    body = _encode_error(error, UNSET if unidentified else request_id)
+    return Response(status, body, headers)
+
+
+def _encode_error(error: ProtocolError, request_id: Any) -> bytes:
+    try:
+        return jsonrpc.encode(jsonrpc.error_response(error, request_id=request_id))
+    except (ValueError, RecursionError) as fault:
+        logger.error("the data of an error has no JSON form", exc_info=fault)
+        bare = ProtocolError(error.code, error.message)
+        return jsonrpc.encode(jsonrpc.error_response(bare, request_id=request_id))
+
+
+def unread_era(headers: Mapping[str, str] | None, app: Server) -> Era:
+    """Tell the era of what could not be read: legacy only if a header says so."""
+    if "legacy" not in app.options.eras or not headers:
+        return "modern"
+    if routing.VERSION not in headers and routing.SESSION not in headers:
+        return "modern"
+    return era_of_header(headers)
+
+
+async def _dispatch_batch(
+    messages: list[Any],
+    app: Server,
+    headers: Mapping[str, str] | None,
+    principal: Any,
+    session: Session | None,
+    scope: Mapping[str, Any] | None,
+) -> Reply:
+    """Answer a batch, in a revision that has them, and refuse it in the others."""
+    if "legacy" not in app.options.eras or era_of_header(headers or {}) == "modern":
+        error = ProtocolError(INVALID_REQUEST, "Batch requests are not supported")
+        return refuse(error, "modern")
+    try:
+        session = await _check_session({}, app, headers, principal, session)
+    except SessionError as error:
+        return refuse(error, "legacy", status=error.status)
+    revision = legacy_revision(headers, _version_of(session))
+    if not revision.batches:
+        return Response(400, jsonrpc.encode(jsonrpc.batch_error(revision.version)))
+    if not 0 < len(messages) <= MAX_BATCH:
+        fault = f"A batch has 1 to {MAX_BATCH} messages"
+        return refuse(ProtocolError(INVALID_REQUEST, fault), "legacy")
+    bodies = []
+    for message in messages:
+        if _is_single(message, app):
+            reply: Reply = refuse(
+                ProtocolError(INVALID_REQUEST, "Not possible in a batch"),
+                "legacy",
+                request_id=jsonrpc.readable_id(message),
+            )
+        else:
+            reply = await dispatch(
+                message,
+                app,
+                headers=headers,
+                principal=principal,
+                session=session,
+                scope=scope,
+            )
+        if isinstance(reply, Response):
+            bodies.append(reply.body)
+    return Response(200, b"[%b]" % b",".join(bodies)) if bodies else _ACCEPTED
+
+
+def _is_single(message: Any, app: Server) -> bool:
+    """Whether a message of a batch can only be sent alone."""
+    return not is_object(message) or (
+        message.get("method") == "initialize"
+        or era_of(message, eras=app.options.eras) == "modern"
+    )

@@ -1,0 +1,98 @@
+"""Everything mcpkit raises on purpose, and the error codes of the wire.
+
+* MCPKitError
+  x SetupError       raised while decorators run; a bug in the server's own code
+  x ToolError        raised by a handler; the model reads the message
+  x ProtocolError    becomes a JSON-RPC error, with a code, a message, data
+    + ScopeError     the caller lacks a scope
+
+The codes are named as in `schema/2026-07-28/schema.ts`. `RESOURCE_NOT_FOUND`
+and `URL_ELICITATION_REQUIRED` belong to older revisions, and the modern shaper
+never sends them.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+SERVER_ERROR: Final = -32000
+RESOURCE_NOT_FOUND: Final = -32002
+HEADER_MISMATCH: Final = -32020
+MISSING_REQUIRED_CLIENT_CAPABILITY: Final = -32021
+UNSUPPORTED_PROTOCOL_VERSION: Final = -32022
+URL_ELICITATION_REQUIRED: Final = -32042
+
+
+class _Unset:
+    """The type of `UNSET`, for "not given" where `None` is a value."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+UNSET: Final = _Unset()
+"""Stands for a value that was not given."""
+
+
+class MCPKitError(Exception):
+    """The root of every exception mcpkit raises on purpose."""
+
+
+class SetupError(MCPKitError):
+    """A decorator or an option was used in a way that can never work.
+
+    Raised while the module that defines the server is imported, so that a
+    mistake is a traceback at start-up and not an error at the first request.
+    """
+
+
+class ToolError(MCPKitError):
+    """A tool failed in a way the model should hear about.
+
+    The message is sent to the client, as the text of an `isError` result. Any
+    other exception reaches the client as "Tool x failed", and the log in full.
+    """
+
+
+class ProtocolError(MCPKitError):
+    """The request fails as a whole, with a JSON-RPC error.
+
+    The message and the data are sent as they are: put no secret in them.
+
+    Args:
+        code: An integer outside the range that MCP reserves for itself, or one
+            of the constants of this module.
+        message: One sentence for the developer of the client.
+        data: Any JSON value. Left out of the error when it is not given.
+    """
+
+    def __init__(self, code: int, message: str, data: Any = UNSET) -> None:
+        if isinstance(code, bool) or not isinstance(code, int):
+            raise TypeError(f"an error code is an integer, not {code!r}")
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class ScopeError(ProtocolError):
+    """The caller lacks a scope. Over HTTP it is 403, `insufficient_scope`.
+
+    Args:
+        scopes: The scopes that are needed.
+    """
+
+    def __init__(self, scopes: Iterable[str]) -> None:
+        self.scopes = sorted(scopes)
+        super().__init__(
+            INVALID_REQUEST,
+            f"Insufficient scope: {' '.join(self.scopes)} needed",
+            {"requiredScopes": self.scopes},
+        )

@@ -1,0 +1,1 @@
+"""The methods: each turns a request into a neutral result."""

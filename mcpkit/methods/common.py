@@ -1,0 +1,175 @@
+"""What several methods share: scopes, pages, faults, and rounds of questions."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mcpkit.components import Component
+from mcpkit.context import Context
+from mcpkit.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, ScopeError
+from mcpkit.protocol.capabilities import check_capabilities
+from mcpkit.protocol.inputs import required_capabilities
+from mcpkit.protocol.jsonrpc import is_object
+from mcpkit.protocol.results import Result
+from mcpkit.protocol.sealing import SealError
+from mcpkit.server import Server, logger
+
+_ROUND_SECONDS: Final = 600
+"""How long a client may take to answer a round of questions."""
+
+_MAX_NAME: Final = 200
+
+
+def invalid_params(message: str, **data: Any) -> ProtocolError:
+    """Return the error for params that are wrong."""
+    if data:
+        return ProtocolError(INVALID_PARAMS, message, data)
+    return ProtocolError(INVALID_PARAMS, message)
+
+
+def internal_error() -> ProtocolError:
+    """Return the error that tells a client nothing."""
+    return ProtocolError(INTERNAL_ERROR, "Internal error")
+
+
+def string_param(params: Mapping[str, Any], key: str) -> str:
+    """Return a param that must be a string.
+
+    Raises:
+        ProtocolError: -32602, it is missing or not a string.
+    """
+    value = params.get(key)
+    if not isinstance(value, str):
+        raise invalid_params(f"Invalid params: {key} must be a string")
+    return value
+
+
+def object_param(params: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return a param that is an object, or empty when it is missing or null.
+
+    Raises:
+        ProtocolError: -32602, it is something else.
+    """
+    value = params.get(key)
+    if value is None:
+        return {}
+    if not is_object(value):
+        raise invalid_params(f"Invalid params: {key} must be an object")
+    return value
+
+
+def shortened(name: str) -> str:
+    """Return a name that a client sent, at a length that fits a message."""
+    return name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}…"
+
+
+def check_scopes(component: Component, context: Context) -> None:
+    """Refuse a caller who lacks a scope that the component needs.
+
+    Raises:
+        ScopeError: A scope is missing.
+    """
+    if component.scopes and not component.scopes <= context.scopes:
+        raise ScopeError(component.scopes)
+
+
+def paginate(
+    server: Server, context: Context, definitions: Mapping[str, Any]
+) -> tuple[list[Any], str | None]:
+    """Return a page of a list, and the cursor of the next one.
+
+    A cursor holds the key of the last definition that was sent. It stays valid
+    when others come after it, and needs nothing that is stored.
+
+    Args:
+        server: The app.
+        context: The request, with the cursor.
+        definitions: The components of the list, by key.
+
+    Raises:
+        ProtocolError: -32602, the cursor is not one of this list.
+    """
+    keys = list(definitions)
+    start = 0
+    cursor = context.params.get("cursor")
+    if cursor is not None:
+        try:
+            last = server.sealer.open("cursor", context.method, cursor, now=0)
+            start = keys.index(last) + 1
+        except (SealError, ValueError) as error:
+            raise invalid_params("Invalid cursor") from error
+    size = server.options.page_size or len(keys)
+    page = keys[start : start + size]
+    following = None
+    if start + size < len(keys):
+        following = server.sealer.seal("cursor", context.method, page[-1], now=0)
+    return [definitions[key] for key in page], following
+
+
+def read_answers(
+    server: Server, context: Context, target: str, arguments: Mapping[str, Any]
+) -> None:
+    """Check what a retry brings back, and open its request state into the context.
+
+    Raises:
+        ProtocolError: -32602, the answers are no objects, or the state is not
+            one that was given for this request.
+    """
+    params = context.params
+    answers = params.get("inputResponses")
+    if answers is not None and not (
+        is_object(answers) and all(is_object(answer) for answer in answers.values())
+    ):
+        raise invalid_params(
+            "Invalid params: inputResponses must be an object of objects"
+        )
+    token = params.get("requestState")
+    if token is not None and context.era == "modern":
+        try:
+            context.request_state = server.sealer.open(
+                "request-state",
+                _binding(server, context, target, arguments),
+                token,
+                now=time.time(),
+                max_age=_ROUND_SECONDS,
+            )
+        except SealError as error:
+            logger.info("%s: requestState is refused: %s", context.method, error)
+            raise invalid_params("Invalid or expired requestState") from error
+
+
+def ask(
+    server: Server,
+    context: Context,
+    result: Result,
+    target: str,
+    arguments: Mapping[str, Any],
+) -> Result:
+    """Make a handler's questions fit to be sent: checked, and their state sealed.
+
+    Raises:
+        ProtocolError: -32021, the client can't answer one of the questions.
+    """
+    if context.era == "legacy":
+        return result
+    try:
+        required = required_capabilities(result.value.get("inputRequests", {}))
+    except ValueError as error:
+        server.fault(context, f"the questions of {target!r} are malformed", error)
+        raise internal_error() from error
+    check_capabilities(required, context.client_capabilities)
+    if "requestState" not in result.value:
+        return result
+    sealed = server.sealer.seal(
+        "request-state",
+        _binding(server, context, target, arguments),
+        result.value["requestState"],
+        now=time.time(),
+    )
+    return Result.input_required(result.value.get("inputRequests"), sealed)
+
+
+def _binding(
+    server: Server, context: Context, target: str, arguments: Mapping[str, Any]
+) -> list[Any]:
+    return [server.name, context.method, target, arguments, context.principal_id]

@@ -1,0 +1,127 @@
+"""`initialize`, `ping` and `logging/setLevel`, and the sessions behind them.
+
+A session is a signed token that holds what `initialize` negotiated, so that any
+worker with the key can serve it, and nothing is stored. What is kept, in the
+backend and until the session would expire anyway: that it was ended, and the
+level of its log messages.
+
+Spec 2025-11-25, basic/lifecycle and basic/transports: Session Management.
+"""
+
+import secrets
+import time
+from typing import Any, Final
+
+from mcpkit.context import Context, Session, principal_id
+from mcpkit.methods.common import invalid_params, object_param, string_param
+from mcpkit.protocol.content import without_none
+from mcpkit.protocol.era import LOG_LEVELS, is_implementation
+from mcpkit.protocol.jsonrpc import encode
+from mcpkit.protocol.legacy import definition
+from mcpkit.protocol.results import Result
+from mcpkit.protocol.sealing import SealError
+from mcpkit.protocol.versions import LATEST_LEGACY, REVISIONS
+from mcpkit.server import Server, logger
+
+SESSION_SECONDS: Final = 24 * 60 * 60
+"""How long a session lives."""
+
+_MAX_CAPABILITIES: Final = 4096
+"""How large the capabilities of a client may be, in bytes: they travel in a header."""
+
+_ENDED: Final = "session-ended:"
+_LEVEL: Final = "session-level:"
+
+
+async def initialize(server: Server, context: Context) -> Result:
+    """Answer `initialize`; over HTTP, open a session.
+
+    An unknown version is answered with the newest legacy one.
+
+    Raises:
+        ProtocolError: -32602, the params are malformed.
+    """
+    params = context.params
+    requested = REVISIONS.get(string_param(params, "protocolVersion"), LATEST_LEGACY)
+    revision = requested if requested.era == "legacy" else LATEST_LEGACY
+    capabilities = object_param(params, "capabilities")
+    if not is_implementation(params.get("clientInfo")):
+        raise invalid_params(
+            "Invalid params: clientInfo must be an object with a name and a version"
+        )
+    if len(encode(capabilities)) > _MAX_CAPABILITIES:
+        raise invalid_params("Invalid params: capabilities are too large")
+    context.revision = revision
+    if context.headers is not None:
+        context.session_token = _open(server, context, capabilities)
+    return Result.wire(
+        without_none(
+            {
+                "protocolVersion": revision.version,
+                "capabilities": server.declared(context.era),
+                "serverInfo": definition(server.info, revision),
+                "instructions": server.options.instructions,
+            }
+        )
+    )
+
+
+async def ping(server: Server, context: Context) -> Result:  # noqa: ARG001  # a method takes both
+    """Answer `ping`."""
+    return Result.wire({})
+
+
+async def set_level(server: Server, context: Context) -> Result:
+    """Answer `logging/setLevel`.
+
+    Raises:
+        ProtocolError: -32602, there is no such level.
+    """
+    level = context.params.get("level")
+    if level not in LOG_LEVELS:
+        raise invalid_params(
+            f"Invalid params: level must be one of {', '.join(LOG_LEVELS)}"
+        )
+    session = context.session
+    if session is not None:
+        await server.backend.put(
+            _LEVEL + session.id, str(level), session.expires - time.time()
+        )
+    return Result.wire({})
+
+
+def _open(server: Server, context: Context, capabilities: dict[str, Any]) -> str:
+    payload = {
+        "v": context.revision.version,
+        "c": capabilities,
+        "i": secrets.token_urlsafe(16),
+    }
+    binding = [server.name, context.principal_id]
+    return server.sealer.seal("session", binding, payload, now=int(time.time()))
+
+
+async def find_session(server: Server, token: str, principal: Any) -> Session | None:
+    """Return the session of a token, or `None` when it has none any more.
+
+    That it was signed by a stranger, belongs to another principal, has expired
+    or was ended are one to the client; the log can tell them apart.
+    """
+    binding = [server.name, principal_id(principal)]
+    try:
+        payload, issued = server.sealer.open_dated(
+            "session", binding, token, now=time.time(), max_age=SESSION_SECONDS
+        )
+    except SealError as error:
+        logger.info("a session is refused: %s", error)
+        return None
+    session = Session(
+        payload["i"], payload["v"], payload["c"], issued + SESSION_SECONDS
+    )
+    if await server.backend.get(_ENDED + session.id) is not None:
+        return None
+    return session
+
+
+async def end_session(server: Server, session: Session) -> None:
+    """End a session: its token is refused from now on."""
+    await server.backend.put(_ENDED + session.id, "", session.expires - time.time())

@@ -1,0 +1,105 @@
+"""`prompts/list` and `prompts/get`. Spec 2026-07-28, server/prompts."""
+
+from typing import Any
+
+from mcpkit.components import HandlerError, Prompt
+from mcpkit.context import Context
+from mcpkit.errors import ProtocolError
+from mcpkit.methods.common import (
+    ask,
+    check_scopes,
+    internal_error,
+    invalid_params,
+    object_param,
+    paginate,
+    read_answers,
+    shortened,
+    string_param,
+)
+from mcpkit.protocol.content import Block, Message
+from mcpkit.protocol.results import Result
+from mcpkit.registry import suggestions
+from mcpkit.server import Server
+from mcpkit.signature import ArgumentsError
+
+
+async def list_prompts(server: Server, context: Context) -> Result:
+    """Answer `prompts/list`."""
+    prompts, cursor = paginate(server, context, server.registry.prompts)
+    return Result.prompts([prompt.wire for prompt in prompts], cursor)
+
+
+async def get_prompt(server: Server, context: Context) -> Result:
+    """Answer `prompts/get`.
+
+    Raises:
+        ProtocolError: The prompt is unknown, its arguments are wrong, a scope
+            or a capability is missing, the function raised it, or it failed.
+    """
+    params = context.params
+    name = string_param(params, "name")
+    arguments = object_param(params, "arguments")
+    prompt = server.registry.prompts.get(name)
+    if prompt is None:
+        similar = suggestions(name, server.registry.prompts)
+        data = {"suggestions": similar} if similar else {}
+        raise invalid_params(f"Unknown prompt: {shortened(name)}", **data)
+    check_scopes(prompt, context)
+    read_answers(server, context, name, arguments)
+    keywords = _bind(prompt, arguments)
+    try:
+        value = await prompt.call(keywords, context, server.threads)
+        result = _result(value, prompt)
+    except HandlerError as error:
+        cause = error.__cause__ or error
+        server.fault(context, f"prompt {name!r} failed", cause)
+        raise internal_error() from error
+    except ProtocolError:
+        raise
+    # What the function returned are no messages, or it raised a ToolError.
+    except Exception as error:
+        server.fault(context, f"prompt {name!r} failed", error)
+        raise internal_error() from error
+    if result.kind == "input_required":
+        return ask(server, context, result, name, arguments)
+    return result
+
+
+def _bind(prompt: Prompt, arguments: dict[str, Any]) -> dict[str, Any]:
+    for argument, value in arguments.items():
+        if not isinstance(value, str):
+            raise invalid_params(
+                f"Invalid params: the argument {shortened(argument)} must be a string"
+            )
+    missing = [key for key in prompt.signature.required if key not in arguments]
+    if missing:
+        raise invalid_params(f"Missing required arguments: {', '.join(missing)}")
+    try:
+        return prompt.signature.bind_strings(arguments)
+    except ArgumentsError as error:
+        raise invalid_params(f"Invalid arguments: {error}") from error
+
+
+def _result(value: Any, prompt: Prompt) -> Result:
+    if isinstance(value, Result):
+        return value
+    several = value if isinstance(value, (list, tuple)) else [value]
+    messages = [_message(item) for item in several]
+    return Result.prompt_get(messages, description=prompt.description)
+
+
+def _message(value: Any) -> Message | dict[str, Any]:
+    match value:
+        case Message():
+            return value
+        case str() | Block():
+            return Message(value)
+        case {"role": "user" | "assistant", "content": dict()}:
+            return dict(value)
+        case {"role": "user" | "assistant" as role, "content": str() as text}:
+            return Message(text, role=role)
+        case _:
+            raise TypeError(
+                "a prompt returns texts, content blocks and messages, not "
+                f"{type(value).__name__}"
+            )

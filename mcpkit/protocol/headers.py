@@ -1,0 +1,302 @@
+"""Routing headers: what mirrors the body, and whether it agrees.
+
+    MCP-Protocol-Version   `_meta` protocolVersion          every modern request
+    Mcp-Method             `method`                         every modern request
+    Mcp-Name               `params.name`, `.uri`, `.taskId` what `METHODS` says
+    Mcp-Param-{Name}       an argument with `x-mcp-header`  when it has a value
+
+Values compare exactly, after optional white space is trimmed and the base64
+form is decoded where it is allowed (names and parameters). Integers compare as
+numbers.
+
+Spec 2026-07-28, basic/transports/streamable-http: Request Metadata.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcpkit.errors import HEADER_MISMATCH, ProtocolError
+from mcpkit.protocol.jsonrpc import is_object
+from mcpkit.protocol.methods import Method
+
+VERSION: Final = "mcp-protocol-version"
+METHOD: Final = "mcp-method"
+NAME: Final = "mcp-name"
+SESSION: Final = "mcp-session-id"
+PARAM_PREFIX: Final = "mcp-param-"
+
+ANNOTATION: Final = "x-mcp-header"
+"""The key of a property's schema that names its `Mcp-Param-` header."""
+
+MAX_SAFE_INTEGER: Final = 2**53 - 1
+
+_OPTIONAL_WHITE_SPACE: Final = " \t"
+_PREFIX, _SUFFIX = "=?base64?", "?="
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_PLAIN: Final = re.compile(r"[\t\x20-\x7e]*\Z")
+_DECIMAL: Final = re.compile(r"-?[0-9]{1,400}(\.0{1,400})?\Z")
+
+# Joins the values of a repeated header. No value can hold it, so that a header
+# repeated with different values never equals anything.
+_REPEATED: Final = "\n"
+
+
+def collect(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return the MCP headers of an HTTP request, by lowercase name.
+
+    Args:
+        raw: Names and values as ASGI has them, the names in lowercase.
+    """
+    pairs = [
+        (name.decode("ascii", "replace"), value.decode("latin-1"))
+        for name, value in raw
+        if name[:4] == b"mcp-"
+    ]
+    collected = dict(pairs)
+    if len(collected) != len(pairs):
+        for name in collected:
+            values = {value for other, value in pairs if other == name}
+            collected[name] = _REPEATED.join(sorted(values))
+    return collected
+
+
+def encode(value: str) -> str:
+    """Encode a value for `Mcp-Name` or `Mcp-Param-*`.
+
+    Example:
+        >>> encode("us-west1")
+        'us-west1'
+        >>> encode(" padded ")
+        '=?base64?IHBhZGRlZCA=?='
+    """
+    plain = _PLAIN.match(value) and value == value.strip(_OPTIONAL_WHITE_SPACE)
+    if plain and not _is_encoded(value):
+        return value
+    return f"{_PREFIX}{base64.b64encode(value.encode()).decode()}{_SUFFIX}"
+
+
+def decode(header: str) -> str:
+    """Decode the value of an `Mcp-Name` or `Mcp-Param-*` header.
+
+    Raises:
+        ValueError: It has characters that no header may have, or its base64
+            form is not canonical base64 of UTF-8.
+
+    Example:
+        >>> decode("=?base64?SGVsbG8sIOS4lueVjA==?=")
+        'Hello, 世界'
+    """
+    value = header.strip(_OPTIONAL_WHITE_SPACE)
+    if not _PLAIN.match(value):
+        raise ValueError("invalid characters")
+    if not _is_encoded(value):
+        return value
+    payload = value[len(_PREFIX) : -len(_SUFFIX)]
+    try:
+        decoded = base64.b64decode(payload, validate=True)
+    except binascii.Error as error:
+        raise ValueError("invalid base64") from error
+    if base64.b64encode(decoded).decode() != payload:
+        raise ValueError("base64 that is not canonical")
+    return decoded.decode("utf-8")
+
+
+def _is_encoded(value: str) -> bool:
+    return (
+        value.startswith(_PREFIX)
+        and value.endswith(_SUFFIX)
+        and len(value) >= len(_PREFIX) + len(_SUFFIX)
+    )
+
+
+def check_version(headers: Mapping[str, str], version: str) -> None:
+    """Check that the version header is there and equals the body's version.
+
+    Raises:
+        ProtocolError: -32020, it is missing or differs.
+    """
+    _check("MCP-Protocol-Version", headers.get(VERSION), version)
+
+
+def check_routing(
+    headers: Mapping[str, str],
+    name: str,
+    params: Mapping[str, Any],
+    method: Method | None,
+) -> None:
+    """Check that `Mcp-Method` and `Mcp-Name` agree with the body.
+
+    Args:
+        headers: What `collect` returned.
+        name: The method of the body.
+        params: The params of the body.
+        method: The method's row, or `None` when there is none.
+
+    Raises:
+        ProtocolError: -32020, a header is missing, malformed or different.
+    """
+    _check("Mcp-Method", headers.get(METHOD), name)
+    if method is None or method.named_by is None:
+        return
+    value = params.get(method.named_by)
+    # Where the body has no name there is none to mirror: the params are wrong.
+    if isinstance(value, str):
+        header = headers.get(NAME)
+        if header != value or _is_encoded(value):
+            _check_decoded("Mcp-Name", header, value)
+
+
+def _check(name: str, header: str | None, value: str) -> None:
+    if header == value:
+        return
+    if header is None:
+        raise _mismatch(name, "is missing")
+    if header.strip(_OPTIONAL_WHITE_SPACE) != value:
+        raise _mismatch(name, "does not match the body")
+
+
+def _check_decoded(name: str, header: str | None, value: str) -> None:
+    _check(name, _decoded(name, header), value)
+
+
+def _decoded(name: str, header: str | None) -> str:
+    if header is None:
+        raise _mismatch(name, "is missing")
+    try:
+        return decode(header)
+    except ValueError as error:
+        raise _mismatch(name, "is malformed") from error
+
+
+def _mismatch(name: str, fault: str) -> ProtocolError:
+    return ProtocolError(HEADER_MISMATCH, f"Header mismatch: {name} {fault}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderParam:
+    """One argument of a tool that travels in a header too.
+
+    Attributes:
+        header: The name of the header, in full.
+        path: The keys that lead to the argument.
+    """
+
+    header: str
+    path: tuple[str, ...]
+
+
+def header_params(schema: Mapping[str, Any]) -> tuple[HeaderParam, ...]:
+    """Find the `x-mcp-header` annotations of an input schema.
+
+    Raises:
+        ValueError: An annotation breaks a rule of the specification.
+
+    Example:
+        >>> region = {"type": "string", "x-mcp-header": "Region"}
+        >>> header_params({"properties": {"r": region}})
+        (HeaderParam(header='Mcp-Param-Region', path=('r',)),)
+    """
+    found: list[HeaderParam] = []
+    reachable: set[int] = set()
+    for path, subschema in _properties(schema, ()):
+        reachable.add(id(subschema))
+        if ANNOTATION in subschema:
+            _check_annotation(subschema, ".".join(path))
+            found.append(
+                HeaderParam(header=f"Mcp-Param-{subschema[ANNOTATION]}", path=path)
+            )
+    for subschema in _subschemas(schema):
+        if ANNOTATION in subschema and id(subschema) not in reachable:
+            raise ValueError(
+                f"{ANNOTATION} {subschema[ANNOTATION]!r} is on a schema that is not "
+                "reached through properties alone"
+            )
+    lowered = [param.header.lower() for param in found]
+    for param in found:
+        if lowered.count(param.header.lower()) > 1:
+            raise ValueError(f"{param.header} is named by more than one parameter")
+    return tuple(found)
+
+
+def _properties(
+    schema: Mapping[str, Any], path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    properties = schema.get("properties")
+    if is_object(properties):
+        for name, subschema in properties.items():
+            if is_object(subschema):
+                yield (*path, name), subschema
+                yield from _properties(subschema, (*path, name))
+
+
+# Keywords whose value is data, or a map from names to schemas.
+_DATA: Final = frozenset({"const", "default", "enum", "examples"})
+_MAPS: Final = frozenset(
+    {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+)
+
+
+def _subschemas(schema: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(schema, list):
+        for item in schema:
+            yield from _subschemas(item)
+    elif is_object(schema):
+        yield schema
+        for keyword, value in schema.items():
+            if keyword in _MAPS and is_object(value):
+                yield from _subschemas(list(value.values()))
+            elif keyword not in _DATA:
+                yield from _subschemas(value)
+
+
+def _check_annotation(subschema: Mapping[str, Any], where: str) -> None:
+    name = subschema[ANNOTATION]
+    if not isinstance(name, str) or not _TOKEN.match(name):
+        raise ValueError(f"{ANNOTATION} of {where} is {name!r}, not a header name")
+    if subschema.get("type") not in {"string", "integer", "boolean"}:
+        raise ValueError(
+            f"{ANNOTATION} of {where} needs the type string, integer or boolean, "
+            f"not {subschema.get('type')!r}"
+        )
+
+
+def check_params(
+    headers: Mapping[str, str],
+    params: Iterable[HeaderParam],
+    arguments: Mapping[str, Any],
+) -> None:
+    """Check that `Mcp-Param-*` headers agree with the arguments of a call.
+
+    Raises:
+        ProtocolError: -32020, a header is missing, malformed or different.
+    """
+    for param in params:
+        value: Any = arguments
+        for key in param.path:
+            value = value.get(key) if is_object(value) else None
+        header = headers.get(param.header.lower())
+        if value is None:
+            if header is not None:
+                raise _mismatch(param.header, "is not in the body")
+        elif isinstance(value, bool):
+            _check_decoded(param.header, header, "true" if value else "false")
+        elif isinstance(value, int) or _is_integral(value):
+            _check_integer(param.header, header, int(value))
+        elif isinstance(value, str):
+            _check_decoded(param.header, header, value)
+
+
+def _is_integral(value: object) -> bool:
+    return isinstance(value, float) and value.is_integer()
+
+
+def _check_integer(name: str, header: str | None, value: int) -> None:
+    decimal = _decoded(name, header)
+    # `_DECIMAL` bounds the digits, so that `int` takes what it is given.
+    matches = _DECIMAL.match(decimal) and int(decimal.partition(".")[0]) == value
+    if not matches or abs(value) > MAX_SAFE_INTEGER:
+        raise _mismatch(name, "does not match the body")

@@ -1,0 +1,361 @@
+"""JSON-RPC 2.0: bytes to messages and back, and the envelopes of MCP.
+
+What is refused as "Parse error": anything that is not JSON after RFC 8259
+(`NaN`, a trailing comma, invalid UTF-8, half a surrogate pair), numbers of more
+than 4300 digits, and nesting over `MAX_DEPTH`. A UTF-8 byte order mark is
+skipped; of two equal keys the last one wins.
+
+Spec 2026-07-28, basic/index: Messages.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, Literal, TypeAlias, TypeGuard, overload
+
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from mcpkit.errors import (
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    PARSE_ERROR,
+    RESOURCE_NOT_FOUND,
+    SERVER_ERROR,
+    UNSET,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    ProtocolError,
+)
+
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
+"""Anything `decode` can return."""
+
+RequestId: TypeAlias = str | int
+"""The id of a request: a string or an integer, and never null."""
+
+Kind: TypeAlias = Literal["request", "notification", "response"]
+
+MAX_DEPTH: Final = 128
+"""How deep arrays and objects may nest in a message."""
+
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+NAMED_ERRORS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
+    {
+        "parse_error": (PARSE_ERROR, "Parse error"),
+        "invalid_request": (INVALID_REQUEST, "Invalid request"),
+        "method_not_found": (METHOD_NOT_FOUND, "Method not found"),
+        "invalid_params": (INVALID_PARAMS, "Invalid params"),
+        "internal_error": (INTERNAL_ERROR, "Internal error"),
+        "server_error": (SERVER_ERROR, "Server error"),
+        "resource_not_found": (RESOURCE_NOT_FOUND, "Resource not found"),
+        "header_mismatch": (HEADER_MISMATCH, "Header mismatch"),
+        "missing_required_client_capability": (
+            MISSING_REQUIRED_CLIENT_CAPABILITY,
+            "Missing required client capability",
+        ),
+        "unsupported_protocol_version": (
+            UNSUPPORTED_PROTOCOL_VERSION,
+            "Unsupported protocol version",
+        ),
+    }
+)
+"""The errors of MCP by name: their code, and what they say unless told."""
+
+
+class Encoded(bytes):
+    """A JSON value in its encoded form, which `encode_response` copies as it is."""
+
+    __slots__ = ()
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a decoded JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_request_id(value: object) -> TypeGuard[RequestId]:
+    """Whether a decoded JSON value may be the id of a request."""
+    return isinstance(value, (str, int)) and not isinstance(value, bool)
+
+
+def decode(raw: bytes | bytearray) -> Any:
+    """Decode one JSON text.
+
+    Raises:
+        ProtocolError: -32700, `raw` is not JSON or exceeds a bound.
+    """
+    if raw.startswith(_BYTE_ORDER_MARK):
+        raw = raw[len(_BYTE_ORDER_MARK) :]
+    try:
+        value = from_json(raw, allow_inf_nan=False)
+    except ValueError as error:
+        raise ProtocolError(PARSE_ERROR, "Parse error") from error
+    # Counting brackets is cheap, and the exact depth needed only past the bound.
+    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and _is_too_deep(value):
+        raise ProtocolError(PARSE_ERROR, "Parse error")
+    return value
+
+
+def _is_too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for parent in level
+            if isinstance(parent, (dict, list))
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+        ]
+        if not level:
+            return False
+    return any(isinstance(value, (dict, list)) for value in level)
+
+
+def kind_of(message: object) -> Kind:
+    """Tell what a decoded message is, or that it is none.
+
+    Raises:
+        ProtocolError: -32600, it is not one JSON-RPC request, notification or
+            response.
+    """
+    if not is_object(message):
+        raise ProtocolError(INVALID_REQUEST, "Expected one JSON-RPC message")
+    if message.get("jsonrpc") != "2.0":
+        raise ProtocolError(INVALID_REQUEST, 'Expected "jsonrpc": "2.0"')
+    if "method" not in message:
+        if ("result" in message) != ("error" in message) and "id" in message:
+            return "response"
+        raise ProtocolError(INVALID_REQUEST, "Expected a method")
+    if not isinstance(message["method"], str):
+        raise ProtocolError(INVALID_REQUEST, "The method is not a string")
+    if "id" not in message:
+        return "notification"
+    if not is_request_id(message["id"]):
+        raise ProtocolError(INVALID_REQUEST, "The id is not a string or an integer")
+    return "request"
+
+
+def readable_id(message: object) -> RequestId | None:
+    """Return the id of a message that may be malformed, if it has a valid one."""
+    request_id = message.get("id") if is_object(message) else None
+    return request_id if is_request_id(request_id) else None
+
+
+def encode(value: Any) -> bytes:
+    """Encode a JSON value compactly, as UTF-8.
+
+    NaN and the infinities become null, half a surrogate pair U+FFFD; datetimes,
+    UUIDs, models and dataclasses take their JSON form.
+
+    Raises:
+        ValueError: The value has no JSON form.
+    """
+    try:
+        return to_json(value, inf_nan_mode="null")
+    except PydanticSerializationError:
+        return to_json(_without_surrogates(value), inf_nan_mode="null")
+
+
+def _without_surrogates(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode("utf-8")
+        case dict():
+            return {
+                _without_surrogates(key): _without_surrogates(item)
+                for key, item in value.items()
+            }
+        case list() | tuple():
+            return [_without_surrogates(item) for item in value]
+        case _:
+            return value
+
+
+def encode_response(
+    request_id: RequestId, result: Mapping[str, Any] | Encoded
+) -> bytes:
+    """Encode a success response whose result, or members of it, are encoded already.
+
+    Raises:
+        ValueError: A member of the result has no JSON form.
+    """
+    if isinstance(result, Encoded):
+        body: bytes = result
+    else:
+        body = encode_members(result)
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(request_id), body)
+
+
+def encode_members(members: Mapping[str, Any]) -> bytes:
+    """Encode an object, copying the members that are `Encoded`.
+
+    Raises:
+        ValueError: A member has no JSON form.
+
+    Example:
+        >>> encode_members({"a": 1, "b": Encoded(b"[2]")})
+        b'{"a":1,"b":[2]}'
+    """
+    plain = {}
+    copied = []
+    for key, value in members.items():
+        if type(value) is Encoded:
+            copied.append(b"%b:%b" % (encode(key), value))
+        else:
+            plain[key] = value
+    if not copied:
+        return encode(plain)
+    if plain:
+        copied.insert(0, encode(plain)[1:-1])
+    return b"{%b}" % b",".join(copied)
+
+
+def success_response(result: Any, request_id: RequestId) -> dict[str, Any]:
+    """Build the response to a request that succeeded.
+
+    Example:
+        >>> success_response({"tools": []}, 123)
+        {'jsonrpc': '2.0', 'id': 123, 'result': {'tools': []}}
+    """
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+@overload
+def error_response(
+    error: ProtocolError, /, *, request_id: Any = ...
+) -> dict[str, Any]: ...
+
+
+@overload
+def error_response(
+    code: int, message: str, data: Any = ..., /, *, request_id: Any = ...
+) -> dict[str, Any]: ...
+
+
+def error_response(
+    error: ProtocolError | int,
+    message: str = "",
+    data: Any = UNSET,
+    /,
+    *,
+    request_id: Any = UNSET,
+) -> dict[str, Any]:
+    """Build the response to a request that failed.
+
+    Args:
+        error: A `ProtocolError`, or the code of the error.
+        message: The message that goes with a code.
+        data: The data that goes with a code; left out when it is not given.
+        request_id: The id of the request. Left out when it is not given, null
+            when it is `None`.
+
+    Example:
+        >>> response = error_response(-32601, "Method not found", request_id=123)
+        >>> response["id"], response["error"]
+        (123, {'code': -32601, 'message': 'Method not found'})
+        >>> error_response(-32602, "Invalid params", {"expected": "string"})["error"]
+        {'code': -32602, 'message': 'Invalid params', 'data': {'expected': 'string'}}
+        >>> error_response(ProtocolError(-32601, "Method not found"))
+        {'jsonrpc': '2.0', 'error': {'code': -32601, 'message': 'Method not found'}}
+    """
+    if not isinstance(error, ProtocolError):
+        error = ProtocolError(error, message, data)
+    body = {"code": error.code, "message": error.message}
+    if error.data is not UNSET:
+        body["data"] = error.data
+    identified = {} if request_id is UNSET else {"id": request_id}
+    return {"jsonrpc": "2.0", **identified, "error": body}
+
+
+def mcp_error(
+    name: str, request_id: Any, message: str | None = None, data: Any = UNSET
+) -> dict[str, Any]:
+    """Build an error response from the name of an error, one of `NAMED_ERRORS`.
+
+    Raises:
+        KeyError: There is no error of that name.
+
+    Example:
+        >>> mcp_error("method_not_found", 123)["error"]
+        {'code': -32601, 'message': 'Method not found'}
+        >>> mcp_error("invalid_params", 123, "Missing required field")["error"]
+        {'code': -32602, 'message': 'Missing required field'}
+    """
+    code, usual = NAMED_ERRORS[name]
+    return error_response(code, message or usual, data, request_id=request_id)
+
+
+def tool_error(
+    text: str, request_id: RequestId, *, is_error: bool = True
+) -> dict[str, Any]:
+    """Build the response to a `tools/call` whose tool failed.
+
+    Example:
+        >>> result = tool_error("Tool execution failed", 123)["result"]
+        >>> result["content"], result["isError"]
+        ([{'type': 'text', 'text': 'Tool execution failed'}], True)
+    """
+    content = [{"type": "text", "text": text}]
+    return success_response({"content": content, "isError": is_error}, request_id)
+
+
+def notification(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Build a notification: a message without an id, which nobody answers.
+
+    Example:
+        >>> notification("resources/list_changed", {})
+        {'jsonrpc': '2.0', 'method': 'resources/list_changed', 'params': {}}
+    """
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def request(
+    method: str, params: Mapping[str, Any], request_id: RequestId
+) -> dict[str, Any]:
+    """Build a request, such as a legacy server's question to its client.
+
+    Example:
+        >>> asked = request("tools/call", {"name": "test"}, "req-123")
+        >>> asked["id"], asked["method"], asked["params"]
+        ('req-123', 'tools/call', {'name': 'test'})
+    """
+    return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+
+
+def batch_error(version: str) -> dict[str, Any]:
+    """Build the answer to a batch, in a revision that has none.
+
+    Example:
+        >>> batch_error("2025-06-18")["error"]["message"]
+        'Batch requests are not supported in protocol version 2025-06-18'
+        >>> batch_error("2025-06-18")["id"] is None
+        True
+    """
+    message = f"Batch requests are not supported in protocol version {version}"
+    return error_response(INVALID_REQUEST, message, request_id=None)
+
+
+def is_error_response(message: Mapping[str, Any]) -> bool:
+    """Whether a message is an error response.
+
+    Example:
+        >>> is_error_response({"error": {"code": -32601}})
+        True
+        >>> is_error_response({"result": {}})
+        False
+    """
+    return "error" in message
+
+
+def is_notification(message: Mapping[str, Any]) -> bool:
+    """Whether a message is a notification: it has a method and no id.
+
+    Example:
+        >>> is_notification({"jsonrpc": "2.0", "method": "test"})
+        True
+        >>> is_notification({"jsonrpc": "2.0", "id": 1, "method": "test"})
+        False
+    """
+    return "method" in message and "id" not in message

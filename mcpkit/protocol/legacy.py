@@ -1,0 +1,170 @@
+"""A result as a response of 2025-11-25, 2025-06-18 or 2025-03-26.
+
+Results are built as the newest revision has them, and cut down here by the row
+of the revision that the client speaks.
+
+Spec 2025-11-25, 2025-06-18 and 2025-03-26: server/tools, resources, prompts.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from mcpkit.errors import INTERNAL_ERROR, ProtocolError
+from mcpkit.protocol.jsonrpc import (
+    Encoded,
+    RequestId,
+    decode,
+    encode_members,
+    error_response,
+    is_object,
+    success_response,
+)
+from mcpkit.protocol.results import Outcome, Result
+from mcpkit.protocol.versions import LATEST_LEGACY, Revision
+
+_MODERN_ONLY: Final = frozenset({"resultType", "ttlMs", "cacheScope"})
+
+# The members of definitions and of blocks that came with a field of `Revision`.
+_CAME_WITH: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "icons": frozenset({"icons", "websiteUrl"}),
+        "definitions": frozenset({"title", "outputSchema", "_meta"}),
+    }
+)
+
+_REFUSED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "input_required": "MRTR input requests require protocol 2026-07-28",
+        "task": "Tasks require protocol 2026-07-28",
+    }
+)
+
+
+def to_response(
+    request_id: RequestId,
+    outcome: Outcome,
+    *,
+    revision: Revision = LATEST_LEGACY,
+) -> dict[str, Any]:
+    """Build the response to one request.
+
+    Args:
+        request_id: The id of the request.
+        outcome: What came of it.
+        revision: The revision that the client speaks.
+
+    Example:
+        >>> to_response(1, Result.structured(3))["result"]["structuredContent"]
+        {'result': 3}
+    """
+    try:
+        if isinstance(outcome, ProtocolError):
+            raise outcome
+        shaped = shape(outcome, revision=revision)
+    except ProtocolError as error:
+        return error_response(error, request_id=request_id)
+    return success_response(decode(encode_members(shaped)), request_id)
+
+
+def shape(result: Result, *, revision: Revision = LATEST_LEGACY) -> dict[str, Any]:
+    """Return the members of a result, some of which may be `Encoded`.
+
+    Raises:
+        ProtocolError: -32603, the result asks for what the era does not have.
+    """
+    if result.kind in _REFUSED:
+        raise ProtocolError(INTERNAL_ERROR, _REFUSED[result.kind])
+    members = result.members()
+    shaped = {key: value for key, value in members.items() if key not in _MODERN_ONLY}
+    if result.metadata:
+        shaped["_meta"] = {**shaped.get("_meta", {}), **result.metadata}
+    if "structuredContent" in shaped:
+        content = shaped.pop("structuredContent")
+        if revision.definitions:
+            shaped["structuredContent"] = _as_object(
+                content, object_schema=result.object_schema
+            )
+    for key in ("tools", "resources", "resourceTemplates", "prompts"):
+        if key in shaped:
+            shaped[key] = [definition(item, revision) for item in shaped[key]]
+    if not revision.definitions or not revision.icons:
+        _cut_content(shaped, revision)
+    return shaped
+
+
+def _as_object(content: Any, *, object_schema: bool | None) -> Any:
+    encoded = isinstance(content, Encoded)
+    if object_schema is None:
+        object_schema = content.startswith(b"{") if encoded else is_object(content)
+    if object_schema:
+        return content
+    return Encoded(b'{"result":%b}' % content) if encoded else {"result": content}
+
+
+def definition(wire: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
+    """Return a definition, or an implementation, without what a revision lacks.
+
+    The output schema of a tool whose result is not an object is wrapped as its
+    result is.
+    """
+    cut = _without_later(wire, revision)
+    if "outputSchema" in cut and not describes_object(cut["outputSchema"]):
+        cut["outputSchema"] = _wrapped(cut["outputSchema"])
+    if "arguments" in cut:
+        cut["arguments"] = [
+            _without_later(argument, revision) for argument in cut["arguments"]
+        ]
+    return cut
+
+
+def _without_later(wire: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
+    lacking = frozenset().union(
+        *(keys for name, keys in _CAME_WITH.items() if not getattr(revision, name))
+    )
+    return {key: value for key, value in wire.items() if key not in lacking}
+
+
+def describes_object(schema: Mapping[str, Any]) -> bool:
+    """Whether a JSON Schema admits objects alone, as legacy clients demand.
+
+    Example:
+        >>> describes_object({"$ref": "#/$defs/A", "$defs": {"A": {"type": "object"}}})
+        True
+        >>> describes_object({"type": "array"})
+        False
+    """
+    reference = schema.get("$ref", "")
+    if "type" not in schema and reference.startswith("#/$defs/"):
+        target = schema.get("$defs", {}).get(reference.removeprefix("#/$defs/"), {})
+        return bool(target.get("type") == "object")
+    return schema.get("type") == "object"
+
+
+def _wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
+    inner = {key: value for key, value in schema.items() if key != "$defs"}
+    wrapped = {
+        "type": "object",
+        "properties": {"result": inner},
+        "required": ["result"],
+    }
+    # References are absolute in the document, so that their targets stay put.
+    if "$defs" in schema:
+        wrapped["$defs"] = schema["$defs"]
+    return wrapped
+
+
+def _cut_content(shaped: dict[str, Any], revision: Revision) -> None:
+    if "content" in shaped:
+        shaped["content"] = [_block(block, revision) for block in shaped["content"]]
+    if "messages" in shaped:
+        shaped["messages"] = [
+            {**message, "content": _block(message["content"], revision)}
+            for message in shaped["messages"]
+        ]
+
+
+def _block(block: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
+    if block.get("type") == "resource_link" and not revision.definitions:
+        return {"type": "text", "text": f"{block['name']}: {block['uri']}"}
+    return _without_later(block, revision)

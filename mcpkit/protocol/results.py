@@ -1,0 +1,392 @@
+"""The neutral result: what a handler or a method made of a request.
+
+It says nothing of JSON-RPC or of a revision; `modern` and `legacy` alone turn it
+into a response. A handler may return one for full control, and anything else it
+returns becomes one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from mcpkit.errors import ProtocolError
+from mcpkit.protocol.content import Block, Message, as_blocks, without_none
+from mcpkit.protocol.jsonrpc import Encoded, encode
+
+Kind: TypeAlias = Literal[
+    "text",
+    "structured",
+    "resource",
+    "error",
+    "raw",
+    "wire",
+    "tools",
+    "resources",
+    "resource_templates",
+    "resource_read",
+    "prompts",
+    "prompt_get",
+    "completion",
+    "subscription",
+    "input_required",
+    "task",
+]
+CacheScope: TypeAlias = Literal["private", "public"]
+
+MAX_COMPLETIONS = 100
+"""How many values a completion may have. Spec: server/utilities/completion."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """How long a client may keep a result, and who may share it.
+
+    Args:
+        ttl_ms: Milliseconds, zero or more.
+        scope: "public" when the result is the same for every caller.
+
+    Raises:
+        ValueError: An argument is out of its range.
+    """
+
+    ttl_ms: int
+    scope: CacheScope
+
+    def __post_init__(self) -> None:
+        if type(self.ttl_ms) is not int or self.ttl_ms < 0:
+            raise ValueError(
+                f"ttl_ms is an integer of zero or more, not {self.ttl_ms!r}"
+            )
+        if self.scope not in ("private", "public"):
+            raise ValueError(f'scope is "private" or "public", not {self.scope!r}')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a handler or a method made of a request, made by one of the builders.
+
+    The builders take `metadata`, which is added to the result's `_meta`, and
+    those of cacheable results `ttl_ms` and `cache_scope`, which override the
+    defaults of the app and of the resource for this one response.
+
+    Attributes:
+        kind: Which builder made it.
+        value: What it holds, in the form that its kind has.
+        metadata: Members of the result's `_meta`.
+        ttl_ms: Milliseconds the client may keep it; `None` for the default.
+        cache_scope: Who may share it; `None` for the default.
+        cause: The exception behind an `error`, for the log. Never sent.
+        object_schema: Whether the output schema of the tool describes an
+            object; `None` where there is no schema.
+    """
+
+    kind: Kind
+    value: Any
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    ttl_ms: int | None = None
+    cache_scope: CacheScope | None = None
+    cause: BaseException | None = None
+    object_schema: bool | None = None
+
+    @classmethod
+    def text(cls, text: str, *, metadata: Mapping[str, Any] | None = None) -> "Result":
+        """A tool's result of one text.
+
+        Example:
+            >>> Result.text("3").members()
+            {'content': [{'type': 'text', 'text': '3'}], 'isError': False}
+        """
+        return cls(kind="text", value=text, metadata=metadata or {})
+
+    @classmethod
+    def structured(
+        cls,
+        value: Any,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        object_schema: bool | None = None,
+    ) -> "Result":
+        """A tool's result of structured content, with its JSON as a text.
+
+        Args:
+            value: Anything with a JSON form.
+            metadata: Members of the result's `_meta`.
+            object_schema: Whether the tool's output schema describes an object.
+        """
+        return cls(
+            kind="structured",
+            value=value,
+            metadata=metadata or {},
+            object_schema=object_schema,
+        )
+
+    @classmethod
+    def content(
+        cls,
+        blocks: str
+        | Block
+        | Mapping[str, Any]
+        | Sequence[str | Block | Mapping[str, Any]],
+        *,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "Result":
+        """A tool's result of one content block, or a list of them."""
+        return cls(kind="resource", value=as_blocks(blocks), metadata=metadata or {})
+
+    resource = content
+
+    @classmethod
+    def error(
+        cls,
+        message: str,
+        *,
+        cause: BaseException | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "Result":
+        """A tool's result that reports a failure, as `isError` and a text.
+
+        Args:
+            message: What the model reads.
+            cause: The exception behind it, for the log. Never sent.
+            metadata: Members of the result's `_meta`.
+        """
+        return cls(kind="error", value=message, cause=cause, metadata=metadata or {})
+
+    @classmethod
+    def raw(
+        cls, value: Mapping[str, Any], *, metadata: Mapping[str, Any] | None = None
+    ) -> "Result":
+        """A tool's result in wire form; `content` and `isError` have defaults."""
+        return cls(kind="raw", value=value, metadata=metadata or {})
+
+    @classmethod
+    def wire(
+        cls, value: Mapping[str, Any], *, metadata: Mapping[str, Any] | None = None
+    ) -> "Result":
+        """A result that has its shape already; only the era's marks are added.
+
+        A `resultType` of its own is kept, for the results of extensions.
+        """
+        return cls(kind="wire", value=value, metadata=metadata or {})
+
+    @classmethod
+    def tools(
+        cls, definitions: Sequence[Mapping[str, Any]], next_cursor: str | None = None
+    ) -> "Result":
+        """The answer to `tools/list`."""
+        return cls(kind="tools", value=_page("tools", definitions, next_cursor))
+
+    @classmethod
+    def resources(
+        cls, definitions: Sequence[Mapping[str, Any]], next_cursor: str | None = None
+    ) -> "Result":
+        """The answer to `resources/list`."""
+        page = _page("resources", definitions, next_cursor)
+        return cls(kind="resources", value=page)
+
+    @classmethod
+    def resource_templates(
+        cls, definitions: Sequence[Mapping[str, Any]], next_cursor: str | None = None
+    ) -> "Result":
+        """The answer to `resources/templates/list`."""
+        page = _page("resourceTemplates", definitions, next_cursor)
+        return cls(kind="resource_templates", value=page)
+
+    @classmethod
+    def prompts(
+        cls, definitions: Sequence[Mapping[str, Any]], next_cursor: str | None = None
+    ) -> "Result":
+        """The answer to `prompts/list`."""
+        return cls(kind="prompts", value=_page("prompts", definitions, next_cursor))
+
+    @classmethod
+    def resource_read(
+        cls,
+        contents: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        ttl_ms: int | None = None,
+        cache_scope: CacheScope | None = None,
+    ) -> "Result":
+        """The contents of a resource, one element or a list of them.
+
+        Args:
+            contents: What `resource_contents` builds.
+            metadata: Members of the result's `_meta`.
+            ttl_ms: Milliseconds the client may keep it.
+            cache_scope: Who may share it.
+        """
+        several = [contents] if isinstance(contents, Mapping) else list(contents)
+        return cls(
+            kind="resource_read",
+            value={"contents": several},
+            metadata=metadata or {},
+            ttl_ms=ttl_ms,
+            cache_scope=cache_scope,
+        )
+
+    @classmethod
+    def prompt_get(
+        cls,
+        messages: str | Message | Mapping[str, Any] | Sequence[Any],
+        *,
+        description: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "Result":
+        """The messages of a prompt, one or a list of them.
+
+        A text stands for a message of the user.
+        """
+        if isinstance(messages, (str, Message, Mapping)):
+            messages = [messages]
+        value = without_none(
+            {
+                "description": description,
+                "messages": [_message(message) for message in messages],
+            }
+        )
+        return cls(kind="prompt_get", value=value, metadata=metadata or {})
+
+    @classmethod
+    def completion(
+        cls,
+        values: Sequence[str],
+        *,
+        total: int | None = None,
+        has_more: bool | None = None,
+    ) -> "Result":
+        """Suggestions for an argument, the most relevant first.
+
+        Args:
+            values: The suggestions, of which the first 100 are sent.
+            total: How many there are in all, when that is known.
+            has_more: Whether there are more than are sent.
+
+        Example:
+            >>> Result.completion(["python", "pytorch"], total=10).value["completion"]
+            {'values': ['python', 'pytorch'], 'total': 10}
+        """
+        if len(values) > MAX_COMPLETIONS:
+            has_more = True
+            total = len(values) if total is None else total
+        sent = {
+            "values": list(values[:MAX_COMPLETIONS]),
+            "total": total,
+            "hasMore": has_more,
+        }
+        return cls(kind="completion", value={"completion": without_none(sent)})
+
+    @classmethod
+    def subscription(cls, metadata: Mapping[str, Any]) -> "Result":
+        """The end of a stream of notifications."""
+        return cls(kind="subscription", value={}, metadata=metadata)
+
+    @classmethod
+    def input_required(
+        cls,
+        input_requests: Mapping[str, Any] | None = None,
+        request_state: str | None = None,
+    ) -> "Result":
+        """A question to the client, which may retry the request with an answer.
+
+        Args:
+            input_requests: Input requests by key, each a `method` and `params`.
+            request_state: An opaque token that the retry brings back.
+
+        Raises:
+            ValueError: Neither is given.
+        """
+        if input_requests is None and request_state is None:
+            raise ValueError("give input_requests, request_state, or both")
+        value = {"inputRequests": input_requests, "requestState": request_state}
+        return cls(kind="input_required", value=without_none(value))
+
+    @classmethod
+    def task(cls, task: Mapping[str, Any]) -> "Result":
+        """A task that was created in place of an answer, in its wire form."""
+        return cls(kind="task", value=task)
+
+    def members(self) -> dict[str, Any]:
+        """Return the members of the result that no revision adds or drops.
+
+        Members that are encoded already stay `Encoded`.
+
+        Raises:
+            ValueError: A structured value has no JSON form.
+        """
+        match self.kind:
+            case "text":
+                return _tool_result([{"type": "text", "text": self.value}])
+            case "structured":
+                encoded = self.value
+                if not isinstance(encoded, Encoded):
+                    encoded = Encoded(encode(encoded))
+                content = [{"type": "text", "text": encoded.decode()}]
+                return {
+                    "content": content,
+                    "structuredContent": encoded,
+                    "isError": False,
+                }
+            case "resource":
+                return _tool_result(self.value)
+            case "error":
+                return _tool_result([{"type": "text", "text": self.value}], failed=True)
+            case "raw":
+                return {"content": [], "isError": False, **self.value}
+            case _:
+                return dict(self.value)
+
+
+Outcome: TypeAlias = Result | ProtocolError
+"""What came of a request: a result, or the error it fails with."""
+
+
+def normalize(value: Any) -> Result:
+    """Make a result of what a tool returned.
+
+    A `Result` stays as it is, a string becomes a text, content blocks (one, or a
+    list with nothing else but texts) become content, `None` empty content, and
+    anything else structured content.
+
+    Example:
+        >>> normalize("3").kind, normalize(3).kind, normalize(None).members()
+        ('text', 'structured', {'content': [], 'isError': False})
+    """
+    match value:
+        case Result():
+            return value
+        case str():
+            return Result.text(value)
+        case None:
+            return Result.content([])
+        case Block():
+            return Result.content(value)
+        case list() | tuple() if has_blocks(value):
+            return Result.content(value)
+        case _:
+            return Result.structured(value)
+
+
+def has_blocks(values: Sequence[Any]) -> bool:
+    """Whether a sequence is content: blocks, and between them texts."""
+    return any(isinstance(item, Block) for item in values) and all(
+        isinstance(item, (str, Block)) for item in values
+    )
+
+
+def _tool_result(
+    content: list[dict[str, Any]], *, failed: bool = False
+) -> dict[str, Any]:
+    return {"content": content, "isError": failed}
+
+
+def _page(
+    key: str, definitions: Sequence[Mapping[str, Any]], next_cursor: str | None
+) -> dict[str, Any]:
+    return without_none({key: list(definitions), "nextCursor": next_cursor})
+
+
+def _message(message: str | Message | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(message, str):
+        message = Message(message)
+    return message.wire() if isinstance(message, Message) else dict(message)

@@ -1,0 +1,114 @@
+"""The revisions of the protocol, and what each one has.
+
+The only table of revisions in mcpkit: what differs between two of them is a
+field of `Revision`, never a comparison of version strings. Revisions are an
+enumerated set, so an unknown version is not "newer" than anything: it is
+unknown.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias
+
+from mcpkit.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND
+
+Era: TypeAlias = Literal["modern", "legacy"]
+"""Modern requests stand alone; legacy ones lean on an `initialize` handshake."""
+
+ERAS: Final[frozenset[Era]] = frozenset({"modern", "legacy"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """One revision of the protocol: a row of the table.
+
+    Attributes:
+        version: Its name on the wire.
+        era: The era it belongs to.
+        batches: A JSON array of messages is answered, not refused.
+        envelope: Results carry `resultType`, the server's info in `_meta`, and
+            cache hints.
+        icons: Definitions carry `icons`, and implementations `websiteUrl`.
+        definitions: Definitions carry `title`, `outputSchema` and `_meta`,
+            results carry `structuredContent`, contents hold resource links.
+        any_structured: `structuredContent` is any JSON value, not only objects.
+        unidentified: An error that answers no known request carries no `id`,
+            where the others carry `null`.
+        not_found: The error code of a resource that does not exist.
+    """
+
+    version: str
+    era: Era
+    batches: bool
+    envelope: bool
+    icons: bool
+    definitions: bool
+    any_structured: bool
+    unidentified: bool
+    not_found: int
+
+
+_2025_03_26 = Revision(
+    version="2025-03-26",
+    era="legacy",
+    batches=True,
+    envelope=False,
+    icons=False,
+    definitions=False,
+    any_structured=False,
+    unidentified=False,
+    not_found=RESOURCE_NOT_FOUND,
+)
+_2025_06_18 = replace(
+    _2025_03_26, version="2025-06-18", batches=False, definitions=True
+)
+_2025_11_25 = replace(_2025_06_18, version="2025-11-25", icons=True)
+_2026_07_28 = replace(
+    _2025_11_25,
+    version="2026-07-28",
+    era="modern",
+    envelope=True,
+    any_structured=True,
+    unidentified=True,
+    not_found=INVALID_PARAMS,
+)
+# Spoken by clients that are older than Streamable HTTP; served as 2025-03-26.
+_2024_11_05 = replace(_2025_03_26, version="2024-11-05")
+
+REVISIONS: Final[Mapping[str, Revision]] = MappingProxyType(
+    {
+        revision.version: revision
+        for revision in (
+            _2026_07_28,
+            _2025_11_25,
+            _2025_06_18,
+            _2025_03_26,
+            _2024_11_05,
+        )
+    }
+)
+"""Every revision that is served, newest first."""
+
+LATEST_LEGACY: Final = _2025_11_25
+"""What `initialize` answers to a version it does not know."""
+
+ASSUMED: Final = _2025_03_26
+"""What a request without a version header speaks.
+
+The header came with 2025-06-18, so that its absence means "before that".
+"""
+
+LATEST_MODERN: Final = _2026_07_28
+
+
+def versions(era: Era | None = None) -> list[str]:
+    """List the versions of one era, or of both, newest first.
+
+    2024-11-05 is negotiated but not advertised: it is served as 2025-03-26.
+    """
+    return [
+        version
+        for version, revision in REVISIONS.items()
+        if era in (None, revision.era) and revision is not _2024_11_05
+    ]

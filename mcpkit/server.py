@@ -1,0 +1,134 @@
+"""What the methods know of an app: its options, its registry, its keys."""
+
+import logging
+import os
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcpkit.backends.base import Backend
+from mcpkit.backends.memory import MemoryBackend
+from mcpkit.context import Context
+from mcpkit.errors import SetupError
+from mcpkit.protocol.capabilities import server_capabilities
+from mcpkit.protocol.content import without_none
+from mcpkit.protocol.results import Cache
+from mcpkit.protocol.sealing import MIN_KEY_BYTES, Sealer
+from mcpkit.protocol.versions import ERAS, Era
+from mcpkit.registry import Registry
+from mcpkit.threads import Threads
+
+SECRET_KEY: Final = "MCPKIT_SECRET_KEY"  # noqa: S105  # the name of a variable
+"""The environment variable with the keys, comma separated, the sealing one first."""
+
+logger = logging.getLogger("mcpkit")
+logger.addHandler(logging.NullHandler())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How an app behaves.
+
+    Attributes:
+        instructions: How a model best uses the server.
+        eras: The eras that are spoken.
+        page_size: How many definitions a list answer has at most.
+        cache: The cache hints of a response that is given none.
+        coerce: Numbers in strings are accepted where a number is expected.
+        debug: What a handler raised is sent to the client.
+        require_session: Legacy requests need a session.
+        logging: The logging capability is declared.
+        capabilities: Declared in place of those that follow from the registry.
+    """
+
+    instructions: str | None = None
+    eras: frozenset[Era] = ERAS
+    page_size: int | None = None
+    cache: Cache = field(default_factory=lambda: Cache(ttl_ms=60_000, scope="private"))
+    coerce: bool = False
+    debug: bool = False
+    require_session: bool = False
+    logging: bool = True
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.eras or not self.eras <= ERAS:
+            raise SetupError(f"eras are some of {sorted(ERAS)}, not {self.eras!r}")
+        if self.page_size is not None and self.page_size < 1:
+            raise SetupError(f"page_size is one or more, not {self.page_size!r}")
+
+
+Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
+
+
+class Server:
+    """An app without its ways in.
+
+    Attributes:
+        name: What the server calls itself. Tokens are bound to it.
+        info: Its `Implementation`, as the newest revision has it.
+        options: How it behaves.
+        registry: What is registered.
+        backend: What its workers share.
+        threads: Where sync handlers run.
+        sealer: What signs its tokens.
+        state: What the lifespan yielded.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        info: Mapping[str, Any],
+        options: Options,
+        *,
+        secret_key: str | bytes | Sequence[str | bytes] | None,
+        threads: int,
+    ) -> None:
+        if not name:
+            raise SetupError(f"an app needs a name: App('bookshop'), not {name!r}")
+        self.name = name
+        self.info = without_none(info)
+        self.options = options
+        self.registry = Registry()
+        self.backend: Backend = MemoryBackend()
+        try:
+            self.threads = Threads(threads)
+        except ValueError as error:
+            raise SetupError(str(error)) from error
+        self.sealer = Sealer(_keys(secret_key))
+        self.state: Any = None
+
+    def has(self, capability: str) -> bool:
+        """Whether the server has a capability, so that its methods exist."""
+        if capability == "logging":
+            return self.options.logging
+        return capability in self.registry.capabilities
+
+    def declared(self, era: Era) -> dict[str, Any]:
+        """Return the capabilities to declare to a client of an era."""
+        registered = self.registry.capabilities
+        if self.options.logging:
+            registered |= {"logging"}
+        return server_capabilities(registered, era, custom=self.options.capabilities)
+
+    def fault(self, context: Context, message: str, cause: BaseException) -> None:
+        """Log what went wrong while a request was served, with its traceback."""
+        logger.error("%s: %s", context.method, message, exc_info=cause)
+
+
+def _keys(given: str | bytes | Sequence[str | bytes] | None) -> list[bytes]:
+    if given is None:
+        environment = os.environ.get(SECRET_KEY, "")
+        given = [key.strip() for key in environment.split(",") if key.strip()]
+    elif isinstance(given, (str, bytes)):
+        given = [given]
+    keys = [key.encode() if isinstance(key, str) else key for key in given]
+    if any(len(key) < MIN_KEY_BYTES for key in keys):
+        raise SetupError(
+            f"a key in secret_key or {SECRET_KEY} needs at least {MIN_KEY_BYTES} "
+            "bytes; python -c 'import secrets; print(secrets.token_urlsafe(32))' "
+            "makes one"
+        )
+    return keys or [secrets.token_bytes(MIN_KEY_BYTES)]

@@ -1,0 +1,561 @@
+"""A function as a tool sees it: a schema, a validator, and how to call it.
+
+Everything is worked out once, when the function is registered; a function that
+can't work is a `SetupError` there, which says what to write instead.
+"""
+
+import functools
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Final, NotRequired
+
+from pydantic import ConfigDict, TypeAdapter
+from pydantic.errors import (
+    PydanticInvalidForJsonSchema,
+    PydanticSchemaGenerationError,
+    PydanticUserError,
+)
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import (
+    ErrorDetails,
+    PydanticSerializationError,
+    SchemaSerializer,
+    SchemaValidator,
+    ValidationError,
+    from_json,
+    to_json,
+    to_jsonable_python,
+)
+from typing_extensions import TypedDict
+
+from mcpkit.context import Context
+from mcpkit.errors import MCPKitError, SetupError
+from mcpkit.protocol.content import Block
+from mcpkit.protocol.jsonrpc import Encoded, encode
+from mcpkit.protocol.legacy import describes_object
+from mcpkit.protocol.results import Result, normalize
+
+_UNSCHEMATISABLE: Final = (
+    PydanticSchemaGenerationError,
+    PydanticUserError,
+    PydanticInvalidForJsonSchema,
+)
+
+_MAX_FAULTS: Final = 20
+
+
+class ArgumentsError(MCPKitError):
+    """The arguments of a call do not match the schema; a line for each fault.
+
+    The lines are written for the model: they name the path and what was
+    expected, and hold nothing of the value.
+    """
+
+
+class OutputError(MCPKitError):
+    """A tool returned what its output schema does not describe. For the log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """How to call a function with the arguments of a request.
+
+    Attributes:
+        schema: The JSON Schema of the arguments, an object at the root.
+        names: The names of the arguments, in order.
+        required: The names of those without a default.
+        context: The parameter that takes the `Context`, if there is one.
+        positional: The parameters that are passed by position, in order.
+        is_async: The function is a coroutine function.
+    """
+
+    schema: dict[str, Any]
+    names: tuple[str, ...]
+    required: tuple[str, ...]
+    context: str | None
+    positional: tuple[str, ...]
+    is_async: bool
+    _validator: SchemaValidator
+    _defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    def bind(
+        self, arguments: Mapping[str, Any], *, coerce: bool = False
+    ) -> dict[str, Any]:
+        """Validate decoded JSON, strictly, and return keyword arguments.
+
+        JSON's own types do not turn into one another, save that `3.0` is an
+        integer. A string still becomes a date, an enum member or what else the
+        parameter says.
+
+        Args:
+            arguments: The arguments of the request.
+            coerce: Accept numbers in strings where a number is expected.
+
+        Raises:
+            ArgumentsError: The arguments do not match the schema.
+        """
+        # Infinity, which an overlong number decodes to, becomes a string here:
+        # nothing that takes a number takes that.
+        encoded = to_json(arguments, inf_nan_mode="strings")
+        try:
+            return self._validator.validate_json(encoded, strict=True)  # type: ignore[no-any-return]
+        except ValidationError as error:
+            mended = _mended(encoded, error, coerce=coerce)
+            if mended is None:
+                raise ArgumentsError(describe_faults(error)) from None
+        try:
+            return self._validator.validate_json(mended, strict=True)  # type: ignore[no-any-return]
+        except ValidationError as error:
+            raise ArgumentsError(describe_faults(error)) from None
+
+    def bind_strings(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Validate strings, which take the type of their parameter.
+
+        Raises:
+            ArgumentsError: An argument is missing, unknown, or not of its type.
+        """
+        try:
+            return self._validator.validate_strings(arguments)  # type: ignore[no-any-return]
+        except ValidationError as error:
+            raise ArgumentsError(describe_faults(error)) from None
+
+    def place(self, keywords: dict[str, Any]) -> list[Any]:
+        """Take the positional arguments out of the keyword arguments."""
+        return [
+            keywords.pop(name) if name in keywords else self._defaults[name]
+            for name in self.positional
+        ]
+
+
+def read_signature(function: Callable[..., Any], what: str) -> Signature:
+    """Work out how to call a function.
+
+    Args:
+        function: Any callable.
+        what: What it is registered as, for messages: "tool 'search'".
+
+    Raises:
+        SetupError: The function can't be called with named JSON arguments.
+    """
+    if is_generator(function):
+        raise SetupError(
+            f"{what}: a generator can't be a handler; return a list, or report "
+            "progress through the Context"
+        )
+    hints = _hints(function, what)
+    fields: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
+    positional: list[str] = []
+    context = None
+    for parameter in inspect.signature(function).parameters.values():
+        _check_parameter(parameter, what)
+        name = parameter.name
+        hint = hints.get(name, Any)
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            positional.append(name)
+        if parameter.default is not parameter.empty:
+            defaults[name] = parameter.default
+        if _is_context(hint):
+            if context is not None:
+                raise SetupError(f"{what}: both {context!r} and {name!r} are a Context")
+            context = name
+            continue
+        fields[name] = _field(hint, parameter.default)
+    adapter = _adapter(fields, what)
+    schema = _input_schema(adapter, defaults, what)
+    required = frozenset(schema.get("required", ()))
+    return Signature(
+        schema=schema,
+        names=tuple(fields),
+        required=tuple(name for name in fields if name in required),
+        context=context,
+        positional=tuple(positional),
+        is_async=is_async(function),
+        _validator=_validator(adapter),
+        _defaults=defaults,
+    )
+
+
+def innermost(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that was written, inside partials and wrappers."""
+    while True:
+        function = inspect.unwrap(function)
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif inspect.ismethod(function):
+            function = function.__func__
+        elif inspect.isroutine(function) or inspect.isclass(function):
+            return function
+        else:
+            function = type(function).__call__
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling the function gives a coroutine."""
+    return inspect.iscoroutinefunction(_called(function))
+
+
+def is_generator(function: Callable[..., Any]) -> bool:
+    """Whether calling the function gives a generator, of either kind."""
+    called = _called(function)
+    return inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called)
+
+
+def _called(function: Callable[..., Any]) -> Callable[..., Any]:
+    # What decides is the outermost function: a wrapper may be sync around async.
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.isroutine(function) or inspect.isclass(function):
+        return function
+    return type(function).__call__
+
+
+def _hints(function: Callable[..., Any], what: str) -> dict[str, Any]:
+    target = innermost(function)
+    if inspect.isclass(target):
+        raise SetupError(f"{what}: register a function that builds it, not a class")
+    enclosing = inspect.getclosurevars(target).nonlocals if _has_code(target) else {}
+    try:
+        return typing.get_type_hints(target, localns=enclosing, include_extras=True)
+    except NameError as error:
+        raise SetupError(
+            f"{what}: the annotation {error.name!r} can't be resolved; define or "
+            "import it at module level, not under TYPE_CHECKING"
+        ) from error
+    except TypeError as error:
+        raise SetupError(f"{what}: an annotation is not a type: {error}") from error
+
+
+def _has_code(function: Callable[..., Any]) -> bool:
+    return isinstance(function, types.FunctionType)
+
+
+def _check_parameter(parameter: inspect.Parameter, what: str) -> None:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        raise SetupError(
+            f"{what}: {parameter} takes arguments without a name; write out the "
+            "parameters, or take one dict"
+        )
+    if parameter.name in ("self", "cls") and parameter.annotation is parameter.empty:
+        raise SetupError(
+            f"{what}: the parameter {parameter.name!r} looks like an unbound method; "
+            "register the bound method of an instance instead"
+        )
+
+
+def _is_context(hint: Any) -> bool:
+    if typing.get_origin(hint) is Annotated:
+        hint = typing.get_args(hint)[0]
+    return hint is Context or any(
+        argument is Context for argument in typing.get_args(hint)
+    )
+
+
+def _field(hint: Any, default: Any) -> Any:
+    if default is inspect.Parameter.empty:
+        return hint
+    if isinstance(default, FieldInfo):
+        annotated = Annotated[hint, default]
+        return annotated if default.is_required() else NotRequired[annotated]
+    return NotRequired[hint]
+
+
+def _adapter(fields: Mapping[str, Any], what: str) -> TypeAdapter[dict[str, Any]]:
+    # mypy takes the name for the class that a literal would make.
+    made: Any = TypedDict("made", fields)  # type: ignore[misc]
+    made.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
+    try:
+        return TypeAdapter(typing.cast("Any", made))
+    except _UNSCHEMATISABLE as error:
+        raise SetupError(
+            f"{what}: {_culprit(fields)} has a type that no JSON can become: "
+            f"{_first_line(error)}"
+        ) from error
+
+
+def _culprit(fields: Mapping[str, Any]) -> str:
+    for name, hint in fields.items():
+        wrapped = typing.get_origin(hint) is NotRequired
+        try:
+            TypeAdapter(typing.get_args(hint)[0] if wrapped else hint)
+        except _UNSCHEMATISABLE:
+            return f"the parameter {name!r}"
+    return "a parameter"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _validator(adapter: TypeAdapter[Any]) -> SchemaValidator:
+    validator = adapter.validator
+    # Plugins of pydantic wrap the validator in a class of their own.
+    return typing.cast("SchemaValidator", validator)
+
+
+class _Untitled(GenerateJsonSchema):
+    """Schemas without the titles that pydantic makes up from names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+        return False
+
+
+def _input_schema(
+    adapter: TypeAdapter[Any], defaults: Mapping[str, Any], what: str
+) -> dict[str, Any]:
+    try:
+        schema = adapter.json_schema(schema_generator=_Untitled)
+    except _UNSCHEMATISABLE as error:
+        raise SetupError(
+            f"{what}: a parameter has no JSON Schema: {_first_line(error)}"
+        ) from error
+    for name, default in defaults.items():
+        if name in schema["properties"] and not isinstance(default, FieldInfo):
+            _set_default(schema["properties"][name], default)
+    return _tidy(schema)
+
+
+def _set_default(schema: dict[str, Any], default: Any) -> None:
+    try:
+        schema["default"] = to_jsonable_python(default)
+    except PydanticSerializationError:
+        # What has no JSON form still is the default; it just is not published.
+        return
+
+
+def _tidy(schema: dict[str, Any]) -> dict[str, Any]:
+    """Drop the titles that are names of classes, and what is empty."""
+    for name, definition in schema.get("$defs", {}).items():
+        title = definition.get("title")
+        if title is not None and (name == title or name.endswith(f"__{title}")):
+            del definition["title"]
+    schema.pop("title", None)
+    if not schema.get("properties", True):
+        del schema["properties"]
+    return {"type": "object", **schema} if "properties" in schema else schema
+
+
+_EXPECTED: Final[Mapping[str, str]] = types.MappingProxyType(
+    {
+        "int_type": "integer",
+        "float_type": "number",
+        "decimal_type": "number",
+        "string_type": "string",
+        "bool_type": "boolean",
+        "none_required": "null",
+        "list_type": "array",
+        "tuple_type": "array",
+        "set_type": "array",
+        "frozen_set_type": "array",
+        "dict_type": "object",
+        "model_type": "object",
+        "dataclass_type": "object",
+        "model_attributes_type": "object",
+        "date_type": "string with a date",
+        "time_type": "string with a time",
+        "datetime_type": "string with a date and time",
+        "time_delta_type": "string with a duration",
+        "uuid_type": "string with a UUID",
+        "bytes_type": "string",
+        "finite_number": "finite number",
+    }
+)
+"""What pydantic's type errors expected, in the words of JSON."""
+
+_JSON_NUMBER: Final = re.compile(
+    r"-?(0|[1-9]\d{0,999})(\.\d{1,999})?([eE][+-]?\d{1,3})?\Z"
+)
+
+
+def describe_faults(error: ValidationError) -> str:
+    """Describe what is wrong with arguments: a line a fault, without the values."""
+    count = error.error_count()
+    # The details of very many faults cost more than their answer may.
+    if count > _MAX_FAULTS:
+        return f"{count} values do not match the input schema"
+    details = error.errors(include_url=False, include_context=False)
+    return "\n".join(_describe(detail) for detail in details)
+
+
+def _describe(detail: ErrorDetails) -> str:
+    path = ".".join(str(step)[:100] for step in detail["loc"]) or "arguments"
+    kind = detail["type"]
+    if kind == "missing":
+        return f"{path}: missing"
+    if kind == "extra_forbidden":
+        return f"{path}: unknown argument"
+    if kind in _EXPECTED:
+        return f"{path}: expected {_EXPECTED[kind]}, got {_json_type(detail['input'])}"
+    if kind == "union_tag_invalid":
+        return f"{path}: does not match any of the expected tags"
+    message = detail["msg"].removeprefix("Value error, ")
+    if kind.endswith("_parsing"):
+        # The rest of such a message quotes the value.
+        message = message.partition(",")[0]
+    return f"{path}: {message[:1].lower()}{message[1:]}"
+
+
+def _json_type(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case dict():
+            return "object"
+        case _:
+            return "array"
+
+
+def _mended(encoded: bytes, error: ValidationError, *, coerce: bool) -> bytes | None:
+    """Return the arguments with integral floats as integers, where that is a fault."""
+    if error.error_count() > _MAX_FAULTS:
+        return None
+    arguments = from_json(encoded)
+    mended = False
+    for detail in error.errors(include_url=False, include_context=False):
+        number = _number(detail, coerce=coerce)
+        if number is not None:
+            mended |= _replace(arguments, detail["loc"], detail["input"], number)
+    return to_json(arguments) if mended else None
+
+
+def _number(detail: ErrorDetails, *, coerce: bool) -> int | float | None:
+    value = detail["input"]
+    kind = detail["type"]
+    if isinstance(value, float) and kind in ("int_type", "literal_error", "enum"):
+        return int(value) if value.is_integer() else None
+    if coerce and isinstance(value, str) and kind in ("int_type", "float_type"):
+        if not _JSON_NUMBER.match(value):
+            return None
+        number = from_json(value)
+        return number if isinstance(number, (int, float)) else None
+    return None
+
+
+def _replace(
+    arguments: Any, location: Sequence[int | str], value: Any, number: float
+) -> bool:
+    """Put a number in place of a value; labels of union members are no keys."""
+    holder: Any = None
+    last: int | str = ""
+    found: Any = arguments
+    for step in location:
+        is_key = isinstance(found, dict) and step in found
+        is_index = isinstance(found, list) and isinstance(step, int)
+        if is_key or is_index:
+            holder, last = found, step
+            found = holder[last]
+    if holder is None or type(found) is not type(value) or found != value:
+        return False
+    holder[last] = number
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Returns:
+    """What a tool returns, after its annotation.
+
+    Attributes:
+        schema: The output schema, or `None` when none is declared.
+        object_schema: Whether the schema describes an object.
+    """
+
+    schema: dict[str, Any] | None = None
+    object_schema: bool | None = None
+    _validator: SchemaValidator | None = None
+    _serializer: SchemaSerializer | None = None
+
+    def result(self, value: Any) -> Result:
+        """Make a result of what the tool returned.
+
+        Raises:
+            OutputError: The value is not of the declared type.
+            ValueError: The value has no JSON form.
+        """
+        if self._validator is None or isinstance(value, Result):
+            return _encoded(normalize(value))
+        assert self._serializer is not None  # noqa: S101  # they are set together
+        try:
+            value = self._validator.validate_python(value)
+        except ValidationError as error:
+            raise OutputError(str(error)) from error
+        encoded = Encoded(self._serializer.to_json(value, by_alias=True))
+        return Result.structured(encoded, object_schema=self.object_schema)
+
+
+def _encoded(result: Result) -> Result:
+    if result.kind != "structured" or isinstance(result.value, Encoded):
+        return result
+    return replace(result, value=Encoded(encode(result.value)))
+
+
+def read_returns(function: Callable[..., Any], what: str) -> Returns:
+    """Work out what a tool returns: a declared structure, or anything."""
+    hint = _hints(function, what).get("return", Any)
+    if not _is_structured(hint):
+        return Returns()
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(hint)
+        schema = adapter.json_schema(schema_generator=_Untitled, mode="serialization")
+    except _UNSCHEMATISABLE:
+        # A type that pydantic does not know makes no promise about the output.
+        return Returns()
+    schema = _output_schema(schema)
+    return Returns(
+        schema=schema,
+        object_schema=describes_object(schema),
+        _validator=_validator(adapter),
+        _serializer=adapter.serializer,
+    )
+
+
+def _output_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    if describes_object(schema) and "type" not in schema:
+        schema = {"type": "object", **schema}
+    definitions = schema.get("$defs", {})
+    for name, definition in definitions.items():
+        if definition.get("title") == name:
+            del definition["title"]
+    schema.pop("title", None)
+    return schema
+
+
+def _is_structured(hint: Any) -> bool:
+    leaves = _leaves(hint)
+    if any(leaf is Any or _is_subclass(leaf, (Block, Result)) for leaf in leaves):
+        return False
+    return not all(leaf in (str, None, type(None)) for leaf in leaves)
+
+
+def _leaves(hint: Any) -> list[Any]:
+    """Return the types a return annotation is about: members of unions and lists."""
+    origin = typing.get_origin(hint)
+    if origin is Annotated:
+        return _leaves(typing.get_args(hint)[0])
+    arguments = typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return [leaf for argument in arguments for leaf in _leaves(argument)]
+    if origin in (list, tuple, Sequence) and any(
+        _is_subclass(leaf, (Block,))
+        for argument in arguments
+        if argument is not Ellipsis
+        for leaf in _leaves(argument)
+    ):
+        return [Block]
+    return [hint]
+
+
+def _is_subclass(hint: Any, classes: tuple[type, ...]) -> bool:
+    return inspect.isclass(hint) and issubclass(hint, classes)

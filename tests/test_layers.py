@@ -1,0 +1,87 @@
+"""The import direction of mcpkit, as a table that is also a test."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "mcpkit"
+
+# Floors from the ground up: a module imports only from rows above its own.
+LAYERS: tuple[set[str], ...] = (
+    {"mcpkit.errors"},
+    {"mcpkit.protocol.versions"},
+    {"mcpkit.protocol.methods", "mcpkit.protocol.jsonrpc"},
+    {
+        "mcpkit.protocol.content",
+        "mcpkit.protocol.headers",
+        "mcpkit.protocol.inputs",
+        "mcpkit.protocol.sealing",
+    },
+    {"mcpkit.protocol.era", "mcpkit.protocol.results"},
+    {
+        "mcpkit.protocol.capabilities",
+        "mcpkit.protocol.legacy",
+        "mcpkit.protocol.modern",
+    },
+    {"mcpkit.protocol"},
+    {"mcpkit.context", "mcpkit.threads", "mcpkit.uris"},
+    {"mcpkit.backends", "mcpkit.backends.base", "mcpkit.signature"},
+    {"mcpkit.backends.memory", "mcpkit.components"},
+    {"mcpkit.registry"},
+    {"mcpkit.server"},
+    {"mcpkit.methods.common"},
+    {
+        "mcpkit.methods.completion",
+        "mcpkit.methods.discover",
+        "mcpkit.methods.lifecycle",
+        "mcpkit.methods.prompts",
+        "mcpkit.methods.resources",
+        "mcpkit.methods.tools",
+    },
+    {"mcpkit.methods"},
+    {"mcpkit.methods.routing"},
+    {"mcpkit.dispatch"},
+    {"mcpkit.guard", "mcpkit.lifespan"},
+    {"mcpkit.endpoint"},
+    {"mcpkit.router"},
+    {"mcpkit.app"},
+    {"mcpkit"},
+    {"mcpkit.cli"},
+)
+RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every mcpkit module imported anywhere in a file, functions included."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            for alias in node.names:
+                full = f"{base}.{alias.name}"
+                yield full if full in RANK else base
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def test_every_module_has_a_layer() -> None:
+    assert MODULES.keys() == RANK.keys()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_imports_only_from_lower_layers(name: str) -> None:
+    upward = [
+        target
+        for target in imported(MODULES[name])
+        if target.partition(".")[0] == "mcpkit" and RANK[target] >= RANK[name]
+    ]
+    assert upward == []
