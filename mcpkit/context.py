@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mcpkit.protocol.era import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL
+from mcpkit.protocol.headers import Headers
 from mcpkit.protocol.jsonrpc import RequestId, is_object
 from mcpkit.protocol.versions import Era, Revision
 
@@ -53,7 +54,7 @@ class Context:
         principal: Who calls, as the host or `App(principal=...)` decided; `None`
             for nobody in particular.
         state: What `App(lifespan=...)` yielded.
-        headers: The MCP headers by lowercase name, or `None` without HTTP.
+        headers: The HTTP headers as ASGI has them, or `None` without HTTP.
         session: The legacy session, if there is one.
         session_token: The token of the session that this request opened.
         request_state: What the handler gave the client to bring back with its
@@ -83,7 +84,7 @@ class Context:
         revision: Revision,
         principal: Any = None,
         state: Any = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         session: Session | None = None,
         scope: Mapping[str, Any] | None = None,
     ) -> None:

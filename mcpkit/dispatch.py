@@ -81,7 +81,7 @@ async def handle_request(
     message: Any,
     app: Server,
     *,
-    headers: Mapping[str, str] | None = None,
+    headers: routing.Headers | None = None,
     principal: Any = None,
 ) -> dict[str, Any] | None:
     """Handle one decoded message, and return the response as a map.
@@ -89,7 +89,7 @@ async def handle_request(
     Args:
         message: A request, a notification or a response of the client.
         app: The app.
-        headers: The MCP headers by lowercase name, where there are any.
+        headers: The HTTP headers as ASGI has them, where there are any.
         principal: Who sends it.
 
     Returns:
@@ -104,7 +104,7 @@ async def dispatch(
     message: Any,
     app: Server,
     *,
-    headers: Mapping[str, str] | None = None,
+    headers: routing.Headers | None = None,
     principal: Any = None,
     session: Session | None = None,
     scope: Mapping[str, Any] | None = None,
@@ -114,7 +114,7 @@ async def dispatch(
     Args:
         message: What `jsonrpc.decode` returned.
         app: The app.
-        headers: The MCP headers by lowercase name; `None` under a transport
+        headers: The HTTP headers as ASGI has them; `None` under a transport
             that has none, and then nothing is asked of them.
         principal: Who sends it: a string, an object with an `id` and `scopes`,
             or `None`.
@@ -171,7 +171,7 @@ class SessionError(ProtocolError):
 async def _check_session(
     message: Mapping[str, Any],
     app: Server,
-    headers: Mapping[str, str] | None,
+    headers: routing.Headers | None,
     principal: Any,
     session: Session | None,
 ) -> Session | None:
@@ -182,21 +182,23 @@ async def _check_session(
         if app.options.require_session:
             raise SessionError(400, "Mcp-Session-Id is missing: send initialize first")
         return None
-    session = await find_session(app, token, principal)
+    session = await find_session(app, token.decode("latin-1"), principal)
     if session is None:
         raise SessionError(404, "Session not found")
     return session
 
 
 def _check_modern_version(
-    message: Mapping[str, Any], headers: Mapping[str, str] | None, app: Server
+    message: Mapping[str, Any], headers: routing.Headers | None, app: Server
 ) -> Revision:
     """Check the version of a modern notification, which has nothing else checked."""
     params = message.get("params")
     meta = params.get("_meta") if is_object(params) else None
     claimed = meta.get(PROTOCOL_VERSION) if is_object(meta) else None
-    version = claimed or (headers or {}).get(routing.VERSION, LATEST_MODERN.version)
-    revision = REVISIONS.get(version.strip()) if isinstance(version, str) else None
+    version = claimed or routing.text((headers or {}).get(routing.VERSION))
+    if version is None:
+        return LATEST_MODERN
+    revision = REVISIONS.get(version) if isinstance(version, str) else None
     if revision is None:
         raise unsupported_version(str(version), app.options.eras)
     return revision
@@ -237,7 +239,7 @@ def _malformed(fault: str) -> Response:
 async def _answer(
     message: dict[str, Any],
     app: Server,
-    headers: Mapping[str, str] | None,
+    headers: routing.Headers | None,
     principal: Any,
     session: Session | None,
     scope: Mapping[str, Any] | None,
@@ -368,7 +370,7 @@ def _encode_error(error: ProtocolError, request_id: Any) -> bytes:
         return jsonrpc.encode(jsonrpc.error_response(bare, request_id=request_id))
 
 
-def unread_era(headers: Mapping[str, str] | None, app: Server) -> Era:
+def unread_era(headers: routing.Headers | None, app: Server) -> Era:
     """Tell the era of what could not be read: legacy only if a header says so."""
     if "legacy" not in app.options.eras or not headers:
         return "modern"
@@ -380,7 +382,7 @@ def unread_era(headers: Mapping[str, str] | None, app: Server) -> Era:
 async def _dispatch_batch(
     messages: list[Any],
     app: Server,
-    headers: Mapping[str, str] | None,
+    headers: routing.Headers | None,
     principal: Any,
     session: Session | None,
     scope: Mapping[str, Any] | None,

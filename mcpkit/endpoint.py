@@ -43,10 +43,10 @@ _EMPTY: Final = (b"content-length", b"0")
 _EXPOSED: Final = b"mcp-session-id, www-authenticate"
 _ALLOWED: Final = frozenset(
     {
-        "accept",
-        "authorization",
-        "content-type",
-        "last-event-id",
+        b"accept",
+        b"authorization",
+        b"content-type",
+        b"last-event-id",
         routing.VERSION,
         routing.METHOD,
         routing.NAME,
@@ -88,10 +88,7 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
-        raw: RawHeaders = scope["headers"]
-        headers = dict(raw)
-        if len(headers) != len(raw):
-            headers = _joined(raw)
+        headers = routing.collect(scope["headers"])
         host, origin = headers.get(b"host"), headers.get(b"origin")
         cors: RawHeaders = []
         if not self._guard.admits_host(host):
@@ -121,7 +118,7 @@ class Endpoint:
         scope: Scope,
         receive: Receive,
         send: Send,
-        headers: Mapping[bytes, bytes],
+        headers: routing.Headers,
         cors: RawHeaders,
     ) -> None:
         try:
@@ -132,14 +129,13 @@ class Endpoint:
             return await refused.send(send, cors)
         if body is None:
             return None
-        mcp = routing.collect(scope["headers"])
         try:
             message = jsonrpc.decode(body)
         except ProtocolError as error:
-            reply = refuse(error, unread_era(mcp, self._server))
+            reply = refuse(error, unread_era(headers, self._server))
             return await _send(send, reply, cors)
         answer = await dispatch(
-            message, self._server, headers=mcp, principal=principal, scope=scope
+            message, self._server, headers=headers, principal=principal, scope=scope
         )
         if isinstance(answer, Response):
             return await _send(send, answer, cors)
@@ -171,9 +167,7 @@ class Endpoint:
             logger.error("a request could not be prepared", exc_info=error)
             raise _Refused(500, "Internal error") from error
 
-    async def _read(
-        self, receive: Receive, headers: Mapping[bytes, bytes]
-    ) -> bytes | None:
+    async def _read(self, receive: Receive, headers: routing.Headers) -> bytes | None:
         """Return the body, or `None` when the client went away before its end.
 
         Raises:
@@ -206,7 +200,7 @@ class Endpoint:
         self,
         scope: Scope,
         send: Send,
-        headers: Mapping[bytes, bytes],
+        headers: routing.Headers,
         cors: RawHeaders,
     ) -> None:
         """End the session that the request names."""
@@ -214,7 +208,7 @@ class Endpoint:
             principal = await self._ready(scope)
         except _Refused as refused:
             return await refused.send(send, cors)
-        token = headers.get(b"mcp-session-id")
+        token = headers.get(routing.SESSION)
         if token is None:
             fault = SessionError(400, "Mcp-Session-Id is missing")
             return await _send(send, refuse(fault, "legacy", status=400), cors)
@@ -247,7 +241,7 @@ class _Refused(Exception):  # noqa: N818  # an outcome, which carries its reply
         await _send(send, reply, cors)
 
 
-def _check_form(headers: Mapping[bytes, bytes]) -> None:
+def _check_form(headers: routing.Headers) -> None:
     """Check what the client sends and what it takes.
 
     Raises:
@@ -259,14 +253,6 @@ def _check_form(headers: Mapping[bytes, bytes]) -> None:
         raise _Refused(415, "Content-Encoding must be identity")
     if not accepts(headers.get(b"accept"), b"application/json"):
         raise _Refused(406, "Accept must admit application/json")
-
-
-def _joined(raw: RawHeaders) -> dict[bytes, bytes]:
-    """Return headers by name, several lines of one joined by commas (RFC 9110, 5.3)."""
-    joined: dict[bytes, bytes] = {}
-    for name, value in raw:
-        joined[name] = value if name not in joined else joined[name] + b", " + value
-    return joined
 
 
 def _setting(header: str, value: bytes | None, setting: str) -> str:
@@ -295,12 +281,10 @@ async def _send(send: Send, reply: Response, headers: RawHeaders) -> None:
     await send({"type": "http.response.body", "body": reply.body})
 
 
-async def _preflight(
-    send: Send, headers: Mapping[bytes, bytes], common: RawHeaders
-) -> None:
+async def _preflight(send: Send, headers: routing.Headers, common: RawHeaders) -> None:
     """Answer a browser that asks what a page may send."""
-    asked = headers.get(b"access-control-request-headers", b"").decode("latin-1")
-    names = [name.strip().lower() for name in asked.split(",")]
+    asked = headers.get(b"access-control-request-headers", b"")
+    names = [name.strip().lower() for name in asked.split(b",")]
     allowed = [
         name
         for name in names
@@ -309,7 +293,7 @@ async def _preflight(
     sent = [
         *common,
         (b"access-control-allow-methods", b"POST, DELETE"),
-        (b"access-control-allow-headers", ", ".join(allowed).encode("latin-1")),
+        (b"access-control-allow-headers", b", ".join(allowed)),
         (b"access-control-max-age", _PREFLIGHT_SECONDS),
         _EMPTY,
     ]

@@ -65,7 +65,7 @@ _MODERN_METHODS: Final = frozenset({"server/discover", "subscriptions/listen"})
 
 def era_of(
     message: Mapping[str, Any],
-    headers: Mapping[str, str] | None = None,
+    headers: routing.Headers | None = None,
     *,
     eras: frozenset[Era] = ERAS,
 ) -> Era:
@@ -73,7 +73,7 @@ def era_of(
 
     Args:
         message: The decoded message.
-        headers: The MCP headers by lowercase name; `None` under a transport
+        headers: The HTTP headers as ASGI has them; `None` under a transport
             that has none.
         eras: The eras that the server speaks. A server of one era takes
             everything for its own, save a modern request at a legacy server.
@@ -95,31 +95,31 @@ def era_of(
     return "legacy"
 
 
-def era_of_header(headers: Mapping[str, str]) -> Era:
+def era_of_header(headers: routing.Headers) -> Era:
     """Tell the era that the version header names, for want of a message."""
-    version = headers.get(routing.VERSION)
+    version = routing.text(headers.get(routing.VERSION))
     if version is None:
         return "legacy"
-    revision = REVISIONS.get(version.strip(" \t"))
+    revision = REVISIONS.get(version)
     return "modern" if revision is None else revision.era
 
 
 def legacy_revision(
-    headers: Mapping[str, str] | None, negotiated: str | None = None
+    headers: routing.Headers | None, negotiated: str | None = None
 ) -> Revision:
     """Return the revision of a legacy message.
 
     Args:
-        headers: The MCP headers by lowercase name, if there are any.
+        headers: The HTTP headers as ASGI has them, if there are any.
         negotiated: The version of the message's session, if it has one.
     """
-    version = negotiated or (headers or {}).get(routing.VERSION, "").strip(" \t")
-    return REVISIONS.get(version, ASSUMED)
+    version = negotiated or routing.text((headers or {}).get(routing.VERSION))
+    return ASSUMED if version is None else REVISIONS.get(version, ASSUMED)
 
 
 def check_modern(
     message: Mapping[str, Any],
-    headers: Mapping[str, str] | None = None,
+    headers: routing.Headers | None = None,
     *,
     eras: frozenset[Era] = ERAS,
 ) -> Revision:
@@ -127,7 +127,7 @@ def check_modern(
 
     Args:
         message: A request that `era_of` found to be modern.
-        headers: The MCP headers by lowercase name; `None` under a transport
+        headers: The HTTP headers as ASGI has them; `None` under a transport
             that has none, and then nothing is asked of them.
         eras: The eras that the server speaks.
 

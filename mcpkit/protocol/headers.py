@@ -15,19 +15,22 @@ Spec 2026-07-28, basic/transports/streamable-http: Request Metadata.
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from mcpkit.errors import HEADER_MISMATCH, ProtocolError
 from mcpkit.protocol.jsonrpc import is_object
 from mcpkit.protocol.methods import Method
 
-VERSION: Final = "mcp-protocol-version"
-METHOD: Final = "mcp-method"
-NAME: Final = "mcp-name"
-SESSION: Final = "mcp-session-id"
-PARAM_PREFIX: Final = "mcp-param-"
+Headers: TypeAlias = Mapping[bytes, bytes]
+"""HTTP headers as ASGI has them, by lowercase name; `collect` makes one."""
+
+VERSION: Final = b"mcp-protocol-version"
+METHOD: Final = b"mcp-method"
+NAME: Final = b"mcp-name"
+SESSION: Final = b"mcp-session-id"
+PARAM_PREFIX: Final = b"mcp-param-"
 
 ANNOTATION: Final = "x-mcp-header"
 """The key of a property's schema that names its `Mcp-Param-` header."""
@@ -40,28 +43,37 @@ _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _PLAIN: Final = re.compile(r"[\t\x20-\x7e]*\Z")
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,400}(\.0{1,400})?\Z")
 
-# Joins the values of a repeated header. No value can hold it, so that a header
-# repeated with different values never equals anything.
-_REPEATED: Final = "\n"
 
+def collect(raw: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Return the headers of an HTTP request by name, each name once.
 
-def collect(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the MCP headers of an HTTP request, by lowercase name.
+    Several lines of one header are joined by commas (RFC 9110, section 5.3). Of
+    an MCP header, equal lines are one; different ones are joined by a line
+    break, which no value can hold, so that they never equal anything.
 
     Args:
         raw: Names and values as ASGI has them, the names in lowercase.
+
+    Example:
+        >>> collect([(b"accept", b"a/b"), (b"accept", b"c/d")])
+        {b'accept': b'a/b, c/d'}
     """
-    pairs = [
-        (name.decode("ascii", "replace"), value.decode("latin-1"))
-        for name, value in raw
-        if name[:4] == b"mcp-"
-    ]
-    collected = dict(pairs)
-    if len(collected) != len(pairs):
-        for name in collected:
-            values = {value for other, value in pairs if other == name}
-            collected[name] = _REPEATED.join(sorted(values))
-    return collected
+    headers = dict(raw)
+    if len(headers) != len(raw):
+        for name in headers:
+            values = [value for other, value in raw if other == name]
+            if not name.startswith(b"mcp-"):
+                headers[name] = b", ".join(values)
+            elif len(set(values)) > 1:
+                headers[name] = b"\n".join(values)
+    return headers
+
+
+def text(header: bytes | None) -> str | None:
+    """Return the value of a header without the white space around it."""
+    if header is None:
+        return None
+    return header.decode("latin-1").strip(_OPTIONAL_WHITE_SPACE)
 
 
 def encode(value: str) -> str:
@@ -113,7 +125,7 @@ def _is_encoded(value: str) -> bool:
     )
 
 
-def check_version(headers: Mapping[str, str], version: str) -> None:
+def check_version(headers: Headers, version: str) -> None:
     """Check that the version header is there and equals the body's version.
 
     Raises:
@@ -123,7 +135,7 @@ def check_version(headers: Mapping[str, str], version: str) -> None:
 
 
 def check_routing(
-    headers: Mapping[str, str],
+    headers: Headers,
     name: str,
     params: Mapping[str, Any],
     method: Method | None,
@@ -145,29 +157,35 @@ def check_routing(
     value = params.get(method.named_by)
     # Where the body has no name there is none to mirror: the params are wrong.
     if isinstance(value, str):
-        header = headers.get(NAME)
-        if header != value or _is_encoded(value):
-            _check_decoded("Mcp-Name", header, value)
+        _check_decoded("Mcp-Name", headers.get(NAME), value)
 
 
-def _check(name: str, header: str | None, value: str) -> None:
-    if header == value:
+def _bytes(value: str) -> bytes:
+    # No header equals half a surrogate pair, but it must not be a crash.
+    return value.encode("utf-8", "surrogatepass")
+
+
+def _check(name: str, header: bytes | None, value: str) -> None:
+    if header == _bytes(value):
         return
     if header is None:
         raise _mismatch(name, "is missing")
-    if header.strip(_OPTIONAL_WHITE_SPACE) != value:
+    if text(header) != value:
         raise _mismatch(name, "does not match the body")
 
 
-def _check_decoded(name: str, header: str | None, value: str) -> None:
-    _check(name, _decoded(name, header), value)
+def _check_decoded(name: str, header: bytes | None, value: str) -> None:
+    if header == _bytes(value) and header.isascii() and not _is_encoded(value):
+        return
+    if _decoded(name, header) != value:
+        raise _mismatch(name, "does not match the body")
 
 
-def _decoded(name: str, header: str | None) -> str:
+def _decoded(name: str, header: bytes | None) -> str:
     if header is None:
         raise _mismatch(name, "is missing")
     try:
-        return decode(header)
+        return decode(header.decode("latin-1"))
     except ValueError as error:
         raise _mismatch(name, "is malformed") from error
 
@@ -265,7 +283,7 @@ def _check_annotation(subschema: Mapping[str, Any], where: str) -> None:
 
 
 def check_params(
-    headers: Mapping[str, str],
+    headers: Headers,
     params: Iterable[HeaderParam],
     arguments: Mapping[str, Any],
 ) -> None:
@@ -278,7 +296,7 @@ def check_params(
         value: Any = arguments
         for key in param.path:
             value = value.get(key) if is_object(value) else None
-        header = headers.get(param.header.lower())
+        header = headers.get(param.header.lower().encode())
         if value is None:
             if header is not None:
                 raise _mismatch(param.header, "is not in the body")
@@ -294,7 +312,7 @@ def _is_integral(value: object) -> bool:
     return isinstance(value, float) and value.is_integer()
 
 
-def _check_integer(name: str, header: str | None, value: int) -> None:
+def _check_integer(name: str, header: bytes | None, value: int) -> None:
     decimal = _decoded(name, header)
     # `_DECIMAL` bounds the digits, so that `int` takes what it is given.
     matches = _DECIMAL.match(decimal) and int(decimal.partition(".")[0]) == value
