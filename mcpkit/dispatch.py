@@ -9,7 +9,7 @@ place: `dispatch` for the bytes and the HTTP status, `handle_request` for a map.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from mcpkit.context import Context, Session
 from mcpkit.errors import (
@@ -46,7 +46,8 @@ _MAX_CANCEL_ID_BYTES: Final = 256
 ReplyHeaders: TypeAlias = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: one is made for each request, and freezing triples what that costs.
+@dataclass(slots=True)
 class Response:
     """A reply with a body.
 
@@ -69,6 +70,10 @@ class Response:
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """A reply without a body, as notifications get: HTTP 202."""
+
+    status: ClassVar[int] = 202
+    body: ClassVar[bytes] = b""
+    headers: ClassVar[ReplyHeaders] = ()
 
 
 Reply: TypeAlias = Response | Accepted
@@ -309,7 +314,7 @@ async def _listed(app: Server, context: Context, method: Method) -> Encoded:
     if encoded is None:
         result = await SERVED_BY[method.name](app, context)
         shaped = _shape(app, context, result)
-        encoded = answers[key] = Encoded(jsonrpc.encode_members(shaped))
+        encoded = answers[key] = jsonrpc.encode_result(shaped)
     return encoded
 
 

@@ -9,15 +9,15 @@ Spec 2026-07-28, basic/transports/streamable-http; 2025-11-25, basic/transports.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from mcpkit.dispatch import Response, SessionError, dispatch, refuse, unread_era
+from mcpkit.dispatch import Reply, Response, SessionError, dispatch, refuse, unread_era
 from mcpkit.errors import INTERNAL_ERROR, INVALID_REQUEST, ProtocolError
-from mcpkit.guard import Guard, accepts, is_json
+from mcpkit.guard import Guard, form_fault
 from mcpkit.lifespan import Lifespan
 from mcpkit.methods.lifecycle import end_session, find_session
 from mcpkit.protocol import headers as routing, jsonrpc
@@ -30,12 +30,10 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 RawHeaders: TypeAlias = list[tuple[bytes, bytes]]
 Principal: TypeAlias = Callable[[Request], Any]
 
-METHODS: Final = ("POST", "DELETE", "OPTIONS")
-"""The HTTP methods of the endpoint. OPTIONS is for the preflights of browsers."""
-
 DEFAULT_MAX_BODY: Final = 4 * 1024 * 1024
 """How large a body may be, in bytes, unless `App(max_body=...)` says otherwise."""
 
+_NO_STATE: Final[Mapping[str, Any]] = {}
 _JSON: Final = (b"content-type", b"application/json")
 _EMPTY: Final = (b"content-length", b"0")
 
@@ -80,71 +78,110 @@ class Endpoint:
         self._guard = guard
         self._principal = principal
         self._lifespan = lifespan
+        self._prepares = principal is not None or lifespan is not None
         self._max_body = max_body
         legacy = "legacy" in server.options.eras
-        methods = METHODS if legacy else ("POST", "OPTIONS")
-        self._allow = (b"allow", ", ".join(methods).encode())
-        self._methods = frozenset(methods)
+        self._methods = ("POST", "DELETE") if legacy else ("POST",)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
         headers = routing.collect(scope["headers"])
-        host, origin = headers.get(b"host"), headers.get(b"origin")
         cors: RawHeaders = []
-        if not self._guard.admits_host(host):
-            fault = _setting("Host", host, "allowed_hosts")
-            return await _refuse(send, 403, fault)
-        if origin is not None:
-            if not self._guard.admits_origin(origin, host):
-                fault = _setting("Origin", origin, "allowed_origins")
-                return await _refuse(send, 403, fault)
-            cors = [
-                (b"access-control-allow-origin", origin),
-                (b"access-control-expose-headers", _EXPOSED),
-                (b"vary", b"Origin"),
-            ]
-        method = scope["method"]
-        if method == "POST":
-            return await self._post(scope, receive, send, headers, cors)
-        if method not in self._methods or (method == "OPTIONS" and origin is None):
-            fault = f"{method} is not allowed here"
-            return await _refuse(send, 405, fault, [self._allow, *cors])
-        if method == "OPTIONS":
-            return await _preflight(send, headers, [*cors, self._allow])
-        return await self._delete(scope, send, headers, cors)
-
-    async def _post(
-        self,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        headers: routing.Headers,
-        cors: RawHeaders,
-    ) -> None:
         try:
-            principal = await self._ready(scope)
-            _check_form(headers)
-            body = await self._read(receive, headers)
+            cors = self._admit(headers)
+            if scope["method"] != "POST":
+                return await self._serve_other(scope, send, headers, cors)
+            if self._prepares:
+                principal = await self._prepare(scope)
+            else:
+                principal = scope.get("state", _NO_STATE).get("principal")
+            self._check_form(headers)
+            event = await receive()
+            if event.get("more_body", False):
+                event = await self._read_on(event, receive)
         except _Refused as refused:
             return await refused.send(send, cors)
-        if body is None:
+        if event["type"] == "http.disconnect":
             return None
         try:
-            message = jsonrpc.decode(body)
+            message = jsonrpc.decode(event["body"])
         except ProtocolError as error:
-            reply = refuse(error, unread_era(headers, self._server))
-            return await _send(send, reply, cors)
-        answer = await dispatch(
-            message, self._server, headers=headers, principal=principal, scope=scope
-        )
-        if isinstance(answer, Response):
-            return await _send(send, answer, cors)
-        await send(
-            {"type": "http.response.start", "status": 202, "headers": [_EMPTY, *cors]}
-        )
-        return await send({"type": "http.response.body", "body": b""})
+            reply: Reply = refuse(error, unread_era(headers, self._server))
+        else:
+            reply = await dispatch(
+                message, self._server, headers=headers, principal=principal, scope=scope
+            )
+        return await _send(send, reply, cors)
 
-    async def _ready(self, scope: Scope) -> Any:
+    def _admit(self, headers: routing.Headers) -> RawHeaders:
+        """Check Host and Origin, and return the headers for a page of the origin.
+
+        Raises:
+            _Refused: The host or the origin is not one that is admitted.
+        """
+        host, origin = headers.get(b"host"), headers.get(b"origin")
+        if not self._guard.admits_host(host):
+            raise _Refused(403, _setting("Host", host, "allowed_hosts"))
+        if origin is None:
+            return []
+        if not self._guard.admits_origin(origin, host):
+            raise _Refused(403, _setting("Origin", origin, "allowed_origins"))
+        return [
+            (b"access-control-allow-origin", origin),
+            (b"access-control-expose-headers", _EXPOSED),
+            (b"vary", b"Origin"),
+        ]
+
+    def _check_form(self, headers: routing.Headers) -> None:
+        """Check the types of the body and of the answer, and the size announced.
+
+        Raises:
+            _Refused: One of them can't be served.
+        """
+        fault = form_fault(
+            headers.get(b"content-type"),
+            headers.get(b"content-encoding"),
+            headers.get(b"accept"),
+        )
+        if fault is not None:
+            raise _Refused(*fault)
+        length = headers.get(b"content-length", b"0")
+        # Digits beyond those of any limit need not be read as a number.
+        if length.isdigit() and int(length[:18]) > self._max_body:
+            raise self._too_large()
+
+    async def _read_on(self, event: Message, receive: Receive) -> Message:
+        """Read the rest of a body that came in parts.
+
+        Raises:
+            _Refused: The body is larger than it may be.
+        """
+        body = bytearray(event.get("body", b""))
+        while event.get("more_body", False):
+            event = await receive()
+            body += event.get("body", b"")
+            if len(body) > self._max_body:
+                raise self._too_large()
+        return {"type": event["type"], "body": bytes(body)}
+
+    def _too_large(self) -> "_Refused":
+        # The rest of the body is not read, so that the connection must end.
+        fault = f"The body is larger than {self._max_body} bytes"
+        return _Refused(413, fault, {"connection": "close"})
+
+    async def _serve_other(
+        self, scope: Scope, send: Send, headers: routing.Headers, cors: RawHeaders
+    ) -> None:
+        method = scope["method"]
+        if method == "OPTIONS" and cors:
+            return await _preflight(send, headers, self._methods, cors)
+        if method != "DELETE" or method not in self._methods:
+            fault = f"{method} is not allowed here"
+            raise _Refused(405, fault, {"allow": ", ".join(self._methods)})
+        reply = await self._end_session(headers, await self._prepare(scope))
+        return await _send(send, reply, cors)
+
+    async def _prepare(self, scope: Scope) -> Any:
         """Enter the lifespan where it was not, and return who calls.
 
         Raises:
@@ -154,8 +191,7 @@ class Endpoint:
             if self._lifespan is not None:
                 await self._lifespan.ensure()
             if self._principal is None:
-                state = scope.get("state")
-                return None if state is None else state.get("principal")
+                return scope.get("state", _NO_STATE).get("principal")
             principal = self._principal(Request(scope))
             return await principal if inspect.isawaitable(principal) else principal
         except HTTPException as error:
@@ -167,60 +203,17 @@ class Endpoint:
             logger.error("a request could not be prepared", exc_info=error)
             raise _Refused(500, "Internal error") from error
 
-    async def _read(self, receive: Receive, headers: routing.Headers) -> bytes | None:
-        """Return the body, or `None` when the client went away before its end.
-
-        Raises:
-            _Refused: The body is larger than it may be.
-        """
-        length = headers.get(b"content-length", b"")
-        # Digits beyond those of any limit need not be read as a number.
-        if length.isdigit() and int(length[:18]) > self._max_body:
-            raise self._too_large()
-        message = await receive()
-        body: bytes = message.get("body", b"")
-        if not message.get("more_body", False):
-            if len(body) > self._max_body:
-                raise self._too_large()
-            return None if message["type"] == "http.disconnect" else body
-        chunks = bytearray(body)
-        while message.get("more_body", False):
-            message = await receive()
-            chunks += message.get("body", b"")
-            if len(chunks) > self._max_body:
-                raise self._too_large()
-        return None if message["type"] == "http.disconnect" else bytes(chunks)
-
-    def _too_large(self) -> "_Refused":
-        # The rest of the body is not read, so that the connection must end.
-        fault = f"The body is larger than {self._max_body} bytes"
-        return _Refused(413, fault, {"connection": "close"})
-
-    async def _delete(
-        self,
-        scope: Scope,
-        send: Send,
-        headers: routing.Headers,
-        cors: RawHeaders,
-    ) -> None:
-        """End the session that the request names."""
-        try:
-            principal = await self._ready(scope)
-        except _Refused as refused:
-            return await refused.send(send, cors)
+    async def _end_session(self, headers: routing.Headers, principal: Any) -> Response:
         token = headers.get(routing.SESSION)
         if token is None:
             fault = SessionError(400, "Mcp-Session-Id is missing")
-            return await _send(send, refuse(fault, "legacy", status=400), cors)
+            return refuse(fault, "legacy", status=fault.status)
         session = await find_session(self._server, token.decode("latin-1"), principal)
         if session is None:
             fault = SessionError(404, "Session not found")
-            return await _send(send, refuse(fault, "legacy", status=404), cors)
+            return refuse(fault, "legacy", status=fault.status)
         await end_session(self._server, session)
-        await send(
-            {"type": "http.response.start", "status": 200, "headers": [_EMPTY, *cors]}
-        )
-        return await send({"type": "http.response.body", "body": b""})
+        return Response(200, b"")
 
 
 class _Refused(Exception):  # noqa: N818  # an outcome, which carries its reply
@@ -241,20 +234,6 @@ class _Refused(Exception):  # noqa: N818  # an outcome, which carries its reply
         await _send(send, reply, cors)
 
 
-def _check_form(headers: routing.Headers) -> None:
-    """Check what the client sends and what it takes.
-
-    Raises:
-        _Refused: It is not JSON.
-    """
-    if not is_json(headers.get(b"content-type")):
-        raise _Refused(415, "Content-Type must be application/json")
-    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
-        raise _Refused(415, "Content-Encoding must be identity")
-    if not accepts(headers.get(b"accept"), b"application/json"):
-        raise _Refused(406, "Accept must admit application/json")
-
-
 def _setting(header: str, value: bytes | None, setting: str) -> str:
     shown = "" if value is None else value[:100].decode("ascii", "replace")
     return (
@@ -263,25 +242,20 @@ def _setting(header: str, value: bytes | None, setting: str) -> str:
     )
 
 
-async def _refuse(
-    send: Send, status: int, message: str, headers: RawHeaders | None = None
-) -> None:
-    reply = refuse(ProtocolError(INVALID_REQUEST, message), "modern", status=status)
-    await _send(send, reply, headers or [])
-
-
-async def _send(send: Send, reply: Response, headers: RawHeaders) -> None:
-    sent = [_JSON, (b"content-length", b"%d" % len(reply.body)), *headers]
-    if reply.headers:
-        sent += [
-            (name.lower().encode("latin-1"), value.encode("latin-1"))
-            for name, value in reply.headers
-        ]
+async def _send(send: Send, reply: Reply, headers: RawHeaders) -> None:
+    body = reply.body
+    sent = [(b"content-length", b"%d" % len(body)), *headers]
+    if body:
+        sent.append(_JSON)
+    for name, value in reply.headers:
+        sent.append((name.lower().encode("latin-1"), value.encode("latin-1")))
     await send({"type": "http.response.start", "status": reply.status, "headers": sent})
-    await send({"type": "http.response.body", "body": reply.body})
+    await send({"type": "http.response.body", "body": body})
 
 
-async def _preflight(send: Send, headers: routing.Headers, common: RawHeaders) -> None:
+async def _preflight(
+    send: Send, headers: routing.Headers, methods: Sequence[str], cors: RawHeaders
+) -> None:
     """Answer a browser that asks what a page may send."""
     asked = headers.get(b"access-control-request-headers", b"")
     names = [name.strip().lower() for name in asked.split(b",")]
@@ -291,8 +265,8 @@ async def _preflight(send: Send, headers: routing.Headers, common: RawHeaders) -
         if name in _ALLOWED or name.startswith(routing.PARAM_PREFIX)
     ]
     sent = [
-        *common,
-        (b"access-control-allow-methods", b"POST, DELETE"),
+        *cors,
+        (b"access-control-allow-methods", ", ".join(methods).encode()),
         (b"access-control-allow-headers", b", ".join(allowed)),
         (b"access-control-max-age", _PREFLIGHT_SECONDS),
         _EMPTY,

@@ -144,6 +144,19 @@ def _read_origin_entry(text: str) -> _Entry:
 
 
 @lru_cache(_REMEMBERED)
+def form_fault(
+    content_type: bytes | None, encoding: bytes | None, accept: bytes | None
+) -> tuple[int, str] | None:
+    """Return what is wrong with the form of a POST: a status and a message."""
+    if not is_json(content_type):
+        return 415, "Content-Type must be application/json"
+    if encoding is not None and encoding.strip().lower() != b"identity":
+        return 415, "Content-Encoding must be identity"
+    if not accepts(accept, b"application/json"):
+        return 406, "Accept must admit application/json"
+    return None
+
+
 def is_json(content_type: bytes | None) -> bool:
     """Whether a Content-Type is JSON, with any parameters."""
     if content_type is None:
@@ -151,7 +164,6 @@ def is_json(content_type: bytes | None) -> bool:
     return content_type.partition(b";")[0].strip().lower() == b"application/json"
 
 
-@lru_cache(_REMEMBERED)
 def accepts(accept: bytes | None, media_type: bytes) -> bool:
     """Whether an Accept header admits a media type. None at all admits everything.
 

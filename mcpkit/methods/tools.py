@@ -1,6 +1,5 @@
 """`tools/list` and `tools/call`. Spec 2026-07-28, server/tools."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from mcpkit.components import HandlerError, Tool
@@ -37,6 +36,33 @@ async def call_tool(server: Server, context: Context) -> Result:
             disagrees with an argument, a scope or a capability is missing, or
             the tool raised it.
     """
+    tool, arguments = _find(server, context)
+    try:
+        keywords = tool.signature.bind(arguments, coerce=server.options.coerce)
+        value = await tool.call(keywords, context, server.threads)
+        result = tool.returns.result(value)
+    except ArgumentsError as error:
+        return Result.error(str(error))
+    except ToolError as error:
+        return Result.error(str(error), cause=error)
+    except OutputError as error:
+        logger.error("tool %r breaks its output schema: %s", tool.name, error)
+        return Result.error(
+            f"Tool {tool.name} returned a value that does not match its output schema",
+            cause=error,
+        )
+    except HandlerError as error:
+        return _failed(server, context, tool, error.__cause__ or error)
+    # The value has no JSON form.
+    except (ValueError, RecursionError) as error:
+        return _failed(server, context, tool, error)
+    if result.kind == "input_required":
+        return ask(server, context, result, tool.name, arguments)
+    return result
+
+
+def _find(server: Server, context: Context) -> tuple[Tool, dict[str, Any]]:
+    """Find the tool of a call, and check what may be known before it runs."""
     params = context.params
     name = string_param(params, "name")
     arguments = object_param(params, "arguments")
@@ -51,37 +77,7 @@ async def call_tool(server: Server, context: Context) -> Result:
         check_scopes(tool, context)
     if "inputResponses" in params or "requestState" in params:
         read_answers(server, context, name, arguments)
-    result = await _run(server, context, tool, arguments)
-    if result.kind == "input_required":
-        return ask(server, context, result, name, arguments)
-    return result
-
-
-async def _run(
-    server: Server, context: Context, tool: Tool, arguments: Mapping[str, Any]
-) -> Result:
-    try:
-        keywords = tool.signature.bind(arguments, coerce=server.options.coerce)
-        value = await tool.call(keywords, context, server.threads)
-        result = tool.returns.result(value)
-    except ArgumentsError as error:
-        return Result.error(str(error))
-    except ToolError as error:
-        return Result.error(str(error), cause=error)
-    except OutputError as error:
-        logger.error(
-            "tool %r returned what its schema does not allow: %s", tool.name, error
-        )
-        return Result.error(
-            f"Tool {tool.name} returned a value that does not match its output schema",
-            cause=error,
-        )
-    except HandlerError as error:
-        return _failed(server, context, tool, error.__cause__ or error)
-    # The value has no JSON form.
-    except (ValueError, RecursionError) as error:
-        return _failed(server, context, tool, error)
-    return result
+    return tool, arguments
 
 
 def _failed(

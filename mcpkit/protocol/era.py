@@ -60,6 +60,7 @@ LOG_LEVELS: Final = (
 )
 """The levels of a log message, from the least severe."""
 
+_NOTHING: Final[dict[str, Any]] = {}
 _MODERN_METHODS: Final = frozenset({"server/discover", "subscriptions/listen"})
 
 
@@ -78,12 +79,12 @@ def era_of(
         eras: The eras that the server speaks. A server of one era takes
             everything for its own, save a modern request at a legacy server.
     """
-    if eras == {"modern"}:
+    if "legacy" not in eras:
         return "modern"
     params = message.get("params")
-    if is_object(params):
+    if isinstance(params, dict):
         meta = params.get("_meta")
-        if is_object(meta) and (
+        if isinstance(meta, dict) and (
             PROTOCOL_VERSION in meta or CLIENT_CAPABILITIES in meta
         ):
             return "modern"
@@ -135,15 +136,17 @@ def check_modern(
         ProtocolError: -32602, -32020 or -32022, as the module says.
     """
     method = message["method"]
-    if method == "initialize" and eras == {"modern"}:
+    if method == "initialize" and "legacy" not in eras:
         raise _initialize_refused(message)
-    params = message.get("params", {})
+    params = message.get("params", _NOTHING)
     if not is_object(params):
         raise _invalid("params", "an object")
     version = _checked_version(params)
-    if headers is not None:
-        routing.check_version(headers, version)
     revision = REVISIONS.get(version)
+    if headers is not None and (
+        revision is None or headers.get(routing.VERSION) != revision.header
+    ):
+        routing.check_version(headers, version)
     if revision is None or revision.era != "modern" or "modern" not in eras:
         raise unsupported_version(version, eras)
     if headers is not None:
@@ -152,13 +155,13 @@ def check_modern(
 
 
 def _checked_version(params: Mapping[str, Any]) -> str:
-    meta = params.get("_meta", {})
-    if not is_object(meta):
+    meta = params.get("_meta", _NOTHING)
+    if not isinstance(meta, dict):
         raise _invalid("_meta", "an object")
     version = meta.get(PROTOCOL_VERSION)
     if not isinstance(version, str):
         raise _invalid(PROTOCOL_VERSION, "a string")
-    if not is_object(meta.get(CLIENT_CAPABILITIES)):
+    if not isinstance(meta.get(CLIENT_CAPABILITIES), dict):
         raise _invalid(CLIENT_CAPABILITIES, "an object")
     if CLIENT_INFO in meta and not is_implementation(meta[CLIENT_INFO]):
         raise _invalid(CLIENT_INFO, "an object with the strings name and version")
@@ -179,9 +182,10 @@ def is_implementation(value: object) -> bool:
 def unsupported_version(requested: str, eras: frozenset[Era] = ERAS) -> ProtocolError:
     """Return the error for a version that is not served.
 
-    Its data names every version that the server speaks, of both eras.
+    Its data names what the client may retry with. That is no legacy version,
+    which `_meta` can't carry, unless the server speaks nothing else.
     """
-    supported = [version for version in versions() if REVISIONS[version].era in eras]
+    supported = versions("modern" if "modern" in eras else "legacy")
     return ProtocolError(
         UNSUPPORTED_PROTOCOL_VERSION,
         "Unsupported protocol version",

@@ -151,23 +151,21 @@ def check_routing(
     Raises:
         ProtocolError: -32020, a header is missing, malformed or different.
     """
-    _check("Mcp-Method", headers.get(METHOD), name)
-    if method is None or method.named_by is None:
-        return
+    header = headers.get(METHOD)
+    if method is None:
+        return _check("Mcp-Method", header, name)
+    if header != method.header:
+        _check("Mcp-Method", header, name)
+    if method.named_by is None:
+        return None
     value = params.get(method.named_by)
     # Where the body has no name there is none to mirror: the params are wrong.
     if isinstance(value, str):
         _check_decoded("Mcp-Name", headers.get(NAME), value)
-
-
-def _bytes(value: str) -> bytes:
-    # No header equals half a surrogate pair, but it must not be a crash.
-    return value.encode("utf-8", "surrogatepass")
+    return None
 
 
 def _check(name: str, header: bytes | None, value: str) -> None:
-    if header == _bytes(value):
-        return
     if header is None:
         raise _mismatch(name, "is missing")
     if text(header) != value:
@@ -175,7 +173,8 @@ def _check(name: str, header: bytes | None, value: str) -> None:
 
 
 def _check_decoded(name: str, header: bytes | None, value: str) -> None:
-    if header == _bytes(value) and header.isascii() and not _is_encoded(value):
+    plain = header is not None and header.decode("latin-1") == value
+    if plain and value.isascii() and not value.startswith(_PREFIX):
         return
     if _decoded(name, header) != value:
         raise _mismatch(name, "does not match the body")

@@ -78,7 +78,8 @@ def is_object(value: object) -> TypeGuard[dict[str, Any]]:
 
 def is_request_id(value: object) -> TypeGuard[RequestId]:
     """Whether a decoded JSON value may be the id of a request."""
-    return isinstance(value, (str, int)) and not isinstance(value, bool)
+    # A boolean is an int to `isinstance`, and no id.
+    return isinstance(value, str) or type(value) is int
 
 
 def decode(raw: bytes | bytearray) -> Any:
@@ -87,8 +88,8 @@ def decode(raw: bytes | bytearray) -> Any:
     Raises:
         ProtocolError: -32700, `raw` is not JSON or exceeds a bound.
     """
-    if raw.startswith(_BYTE_ORDER_MARK):
-        raw = raw[len(_BYTE_ORDER_MARK) :]
+    if raw[:3] == _BYTE_ORDER_MARK:
+        raw = raw[3:]
     try:
         value = from_json(raw, allow_inf_nan=False)
     except ValueError as error:
@@ -120,7 +121,7 @@ def kind_of(message: object) -> Kind:
         ProtocolError: -32600, it is not one JSON-RPC request, notification or
             response.
     """
-    if not is_object(message):
+    if not isinstance(message, dict):
         raise ProtocolError(INVALID_REQUEST, "Expected one JSON-RPC message")
     if message.get("jsonrpc") != "2.0":
         raise ProtocolError(INVALID_REQUEST, 'Expected "jsonrpc": "2.0"')
@@ -173,43 +174,42 @@ def _without_surrogates(value: Any) -> Any:
             return value
 
 
-def encode_response(
-    request_id: RequestId, result: Mapping[str, Any] | Encoded
-) -> bytes:
+def encode_response(request_id: RequestId, result: dict[str, Any] | Encoded) -> bytes:
     """Encode a success response whose result, or members of it, are encoded already.
+
+    Args:
+        request_id: The id of the request.
+        result: The result, or its members, of which `structuredContent` may be
+            `Encoded` alone.
 
     Raises:
         ValueError: A member of the result has no JSON form.
+
+    Example:
+        >>> encode_response(1, {"a": [2], "structuredContent": Encoded(b"[3]")})
+        b'{"jsonrpc":"2.0","id":1,"result":{"a":[2],"structuredContent":[3]}}'
     """
     if isinstance(result, Encoded):
-        body: bytes = result
-    else:
-        body = encode_members(result)
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(request_id), body)
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(request_id), result)
+    encoded = result.get("structuredContent")
+    if type(encoded) is not Encoded:
+        return encode({"jsonrpc": "2.0", "id": request_id, "result": result})
+    plain = {**result}
+    del plain["structuredContent"]
+    # What is encoded already goes in front of the two braces at the end.
+    message = encode({"jsonrpc": "2.0", "id": request_id, "result": plain})
+    comma = b"," if plain else b""
+    return b'%b%b"structuredContent":%b}}' % (message[:-2], comma, encoded)
 
 
-def encode_members(members: Mapping[str, Any]) -> bytes:
-    """Encode an object, copying the members that are `Encoded`.
+def encode_result(result: dict[str, Any]) -> Encoded:
+    """Encode the members of a result, of which `structuredContent` may be `Encoded`.
 
     Raises:
         ValueError: A member has no JSON form.
-
-    Example:
-        >>> encode_members({"a": 1, "b": Encoded(b"[2]")})
-        b'{"a":1,"b":[2]}'
     """
-    plain = {}
-    copied = []
-    for key, value in members.items():
-        if type(value) is Encoded:
-            copied.append(b"%b:%b" % (encode(key), value))
-        else:
-            plain[key] = value
-    if not copied:
-        return encode(plain)
-    if plain:
-        copied.insert(0, encode(plain)[1:-1])
-    return b"{%b}" % b",".join(copied)
+    head = len(b'{"jsonrpc":"2.0","id":0,"result":')
+    return Encoded(encode_response(0, result)[head:-1])
 
 
 def success_response(result: Any, request_id: RequestId) -> dict[str, Any]:

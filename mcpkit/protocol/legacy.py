@@ -15,7 +15,7 @@ from mcpkit.protocol.jsonrpc import (
     Encoded,
     RequestId,
     decode,
-    encode_members,
+    encode_result,
     error_response,
     is_object,
     success_response,
@@ -64,7 +64,7 @@ def to_response(
         shaped = shape(outcome, revision=revision)
     except ProtocolError as error:
         return error_response(error, request_id=request_id)
-    return success_response(decode(encode_members(shaped)), request_id)
+    return success_response(decode(encode_result(shaped)), request_id)
 
 
 def shape(result: Result, *, revision: Revision = LATEST_LEGACY) -> dict[str, Any]:

@@ -5,7 +5,7 @@ method that is not in it is answered "Method not found".
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
@@ -26,6 +26,7 @@ class Method:
         may_ask: Its result may ask the client for input.
         named_by: The member of `params` that the `Mcp-Name` header mirrors.
         notification: It is sent without an id, and never answered.
+        header: Its name, as a header has it.
     """
 
     name: str
@@ -36,6 +37,10 @@ class Method:
     may_ask: bool = False
     named_by: str | None = None
     notification: bool = False
+    header: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "header", self.name.encode())
 
     @property
     def internal(self) -> str:

@@ -26,7 +26,7 @@ from mcpkit.protocol.era import REQUEST_SCOPED, SERVER_INFO
 from mcpkit.protocol.jsonrpc import (
     RequestId,
     decode,
-    encode_members,
+    encode_result,
     error_response,
     is_object,
     success_response,
@@ -80,7 +80,7 @@ def to_response(
     if isinstance(outcome, ProtocolError):
         return error_response(sendable(outcome), request_id=request_id)
     shaped = shape(method, outcome, server_info=server_info, cache=cache)
-    return success_response(decode(encode_members(shaped)), request_id)
+    return success_response(decode(encode_result(shaped)), request_id)
 
 
 def shape(

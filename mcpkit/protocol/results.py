@@ -6,7 +6,7 @@ returns becomes one.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from mcpkit.errors import ProtocolError
@@ -61,7 +61,8 @@ class Cache:
             raise ValueError(f'scope is "private" or "public", not {self.scope!r}')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Not frozen: one is made for each request, and freezing triples what that costs.
+@dataclass(slots=True, kw_only=True)
 class Result:
     """What a handler or a method made of a request, made by one of the builders.
 
@@ -82,7 +83,7 @@ class Result:
 
     kind: Kind
     value: Any
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] | None = None
     ttl_ms: int | None = None
     cache_scope: CacheScope | None = None
     cause: BaseException | None = None
@@ -96,7 +97,7 @@ class Result:
             >>> Result.text("3").members()
             {'content': [{'type': 'text', 'text': '3'}], 'isError': False}
         """
-        return cls(kind="text", value=text, metadata=metadata or {})
+        return cls(kind="text", value=text, metadata=metadata)
 
     @classmethod
     def structured(
@@ -116,7 +117,7 @@ class Result:
         return cls(
             kind="structured",
             value=value,
-            metadata=metadata or {},
+            metadata=metadata,
             object_schema=object_schema,
         )
 
@@ -131,7 +132,7 @@ class Result:
         metadata: Mapping[str, Any] | None = None,
     ) -> "Result":
         """A tool's result of one content block, or a list of them."""
-        return cls(kind="resource", value=as_blocks(blocks), metadata=metadata or {})
+        return cls(kind="resource", value=as_blocks(blocks), metadata=metadata)
 
     resource = content
 
@@ -150,14 +151,14 @@ class Result:
             cause: The exception behind it, for the log. Never sent.
             metadata: Members of the result's `_meta`.
         """
-        return cls(kind="error", value=message, cause=cause, metadata=metadata or {})
+        return cls(kind="error", value=message, cause=cause, metadata=metadata)
 
     @classmethod
     def raw(
         cls, value: Mapping[str, Any], *, metadata: Mapping[str, Any] | None = None
     ) -> "Result":
         """A tool's result in wire form; `content` and `isError` have defaults."""
-        return cls(kind="raw", value=value, metadata=metadata or {})
+        return cls(kind="raw", value=value, metadata=metadata)
 
     @classmethod
     def wire(
@@ -167,7 +168,7 @@ class Result:
 
         A `resultType` of its own is kept, for the results of extensions.
         """
-        return cls(kind="wire", value=value, metadata=metadata or {})
+        return cls(kind="wire", value=value, metadata=metadata)
 
     @classmethod
     def tools(
@@ -220,7 +221,7 @@ class Result:
         return cls(
             kind="resource_read",
             value={"contents": several},
-            metadata=metadata or {},
+            metadata=metadata,
             ttl_ms=ttl_ms,
             cache_scope=cache_scope,
         )
@@ -245,7 +246,7 @@ class Result:
                 "messages": [_message(message) for message in messages],
             }
         )
-        return cls(kind="prompt_get", value=value, metadata=metadata or {})
+        return cls(kind="prompt_get", value=value, metadata=metadata)
 
     @classmethod
     def completion(

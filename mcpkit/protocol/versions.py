@@ -7,7 +7,7 @@ unknown.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
@@ -36,6 +36,7 @@ class Revision:
         unidentified: An error that answers no known request carries no `id`,
             where the others carry `null`.
         not_found: The error code of a resource that does not exist.
+        header: Its name, as a header has it.
     """
 
     version: str
@@ -47,6 +48,10 @@ class Revision:
     any_structured: bool
     unidentified: bool
     not_found: int
+    header: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "header", self.version.encode())
 
 
 _2025_03_26 = Revision(
