@@ -97,14 +97,15 @@ class Endpoint:
                 principal = scope.get("state", _NO_STATE).get("principal")
             self._check_form(headers)
             event = await receive()
-            if event.get("more_body", False):
-                event = await self._read_on(event, receive)
+            body: bytes = event.get("body", b"")
+            if event.get("more_body", False) or len(body) > self._max_body:
+                event, body = await self._read_on(event, receive)
         except _Refused as refused:
             return await refused.send(send, cors)
         if event["type"] == "http.disconnect":
             return None
         try:
-            message = jsonrpc.decode(event["body"])
+            message = jsonrpc.decode(body)
         except ProtocolError as error:
             reply: Reply = refuse(error, unread_era(headers, self._server))
         else:
@@ -150,19 +151,19 @@ class Endpoint:
         if length.isdigit() and int(length[:18]) > self._max_body:
             raise self._too_large()
 
-    async def _read_on(self, event: Message, receive: Receive) -> Message:
-        """Read the rest of a body that came in parts.
+    async def _read_on(self, event: Message, receive: Receive) -> tuple[Message, bytes]:
+        """Read the rest of a body, and return the last event and the body.
 
         Raises:
             _Refused: The body is larger than it may be.
         """
         body = bytearray(event.get("body", b""))
-        while event.get("more_body", False):
+        while event.get("more_body", False) and len(body) <= self._max_body:
             event = await receive()
             body += event.get("body", b"")
-            if len(body) > self._max_body:
-                raise self._too_large()
-        return {"type": event["type"], "body": bytes(body)}
+        if len(body) > self._max_body:
+            raise self._too_large()
+        return event, bytes(body)
 
     def _too_large(self) -> "_Refused":
         # The rest of the body is not read, so that the connection must end.

@@ -67,7 +67,7 @@ class Signature:
 
     Attributes:
         schema: The JSON Schema of the arguments, an object at the root.
-        names: The names of the arguments, in order.
+        names: The names of the arguments, in order, as clients send them.
         required: The names of those without a default.
         context: The parameter that takes the `Context`, if there is one.
         positional: The parameters that are passed by position, in order.
@@ -99,9 +99,10 @@ class Signature:
         Raises:
             ArgumentsError: The arguments do not match the schema.
         """
-        # Infinity, which an overlong number decodes to, becomes a string here:
-        # nothing that takes a number takes that.
-        encoded = to_json(arguments, inf_nan_mode="strings")
+        encoded = to_json(arguments, inf_nan_mode="constants")
+        # A number that is too large for a float decodes to an infinity.
+        if b"Infinity" in encoded and (path := non_finite(arguments)) is not None:
+            raise ArgumentsError(f"{path}: expected finite number, got number")
         try:
             return self._validator.validate_json(encoded, strict=True)  # type: ignore[no-any-return]
         except ValidationError as error:
@@ -152,7 +153,7 @@ def read_signature(function: Callable[..., Any], what: str) -> Signature:
     defaults: dict[str, Any] = {}
     positional: list[str] = []
     context = None
-    for parameter in inspect.signature(function).parameters.values():
+    for parameter in _parameters(function):
         _check_parameter(parameter, what)
         name = parameter.name
         hint = hints.get(name, Any)
@@ -167,12 +168,13 @@ def read_signature(function: Callable[..., Any], what: str) -> Signature:
             continue
         fields[name] = _field(hint, parameter.default)
     adapter = _adapter(fields, what)
-    schema = _input_schema(adapter, defaults, what)
+    schema = _input_schema(adapter, fields, defaults)
+    names = tuple(schema.get("properties", ()))
     required = frozenset(schema.get("required", ()))
     return Signature(
         schema=schema,
-        names=tuple(fields),
-        required=tuple(name for name in fields if name in required),
+        names=names,
+        required=tuple(name for name in names if name in required),
         context=context,
         positional=tuple(positional),
         is_async=is_async(function),
@@ -215,6 +217,19 @@ def _called(function: Callable[..., Any]) -> Callable[..., Any]:
     return type(function).__call__
 
 
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters that are left for the client."""
+    bound: set[str] = set()
+    if isinstance(function, functools.partial):
+        # A bare copy: a signature that `update_wrapper` left is that of before.
+        function = functools.partial(
+            function.func, *function.args, **function.keywords
+        )
+        bound.update(function.keywords)
+    parameters = inspect.signature(function).parameters
+    return [parameters[name] for name in parameters if name not in bound]
+
+
 def _hints(function: Callable[..., Any], what: str) -> dict[str, Any]:
     target = innermost(function)
     if inspect.isclass(target):
@@ -227,8 +242,10 @@ def _hints(function: Callable[..., Any], what: str) -> dict[str, Any]:
             f"{what}: the annotation {error.name!r} can't be resolved; define or "
             "import it at module level, not under TYPE_CHECKING"
         ) from error
-    except TypeError as error:
-        raise SetupError(f"{what}: an annotation is not a type: {error}") from error
+    except (AttributeError, SyntaxError, TypeError) as error:
+        raise SetupError(
+            f"{what}: an annotation can't be resolved: {error}"
+        ) from error
 
 
 def _has_code(function: Callable[..., Any]) -> bool:
@@ -268,28 +285,30 @@ def _field(hint: Any, default: Any) -> Any:
 def _adapter(fields: Mapping[str, Any], what: str) -> TypeAdapter[dict[str, Any]]:
     # mypy takes the name for the class that a literal would make.
     made: Any = TypedDict("made", fields)  # type: ignore[misc]
-    made.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
+    made.__pydantic_config__ = ConfigDict(  # type: ignore[attr-defined]
+        extra="forbid", allow_inf_nan=False
+    )
     try:
-        return TypeAdapter(typing.cast("Any", made))
+        adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(typing.cast("Any", made))
+        adapter.json_schema()
     except _UNSCHEMATISABLE as error:
         raise SetupError(
-            f"{what}: {_culprit(fields)} has a type that no JSON can become: "
-            f"{_first_line(error)}"
+            f"{what}: {_culprit(fields)}, which no JSON can become; take a pydantic "
+            "model, a dataclass, a TypedDict, or the types that they are made of"
         ) from error
+    return adapter
 
 
 def _culprit(fields: Mapping[str, Any]) -> str:
     for name, hint in fields.items():
         wrapped = typing.get_origin(hint) is NotRequired
+        inner = typing.get_args(hint)[0] if wrapped else hint
         try:
-            TypeAdapter(typing.get_args(hint)[0] if wrapped else hint)
+            TypeAdapter(inner).json_schema()
         except _UNSCHEMATISABLE:
-            return f"the parameter {name!r}"
-    return "a parameter"
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+            shown = inspect.formatannotation(inner)
+            return f"the parameter {name!r} has the type {shown}"
+    return "a parameter has a type"
 
 
 def _validator(adapter: TypeAdapter[Any]) -> SchemaValidator:
@@ -306,17 +325,13 @@ class _Untitled(GenerateJsonSchema):
 
 
 def _input_schema(
-    adapter: TypeAdapter[Any], defaults: Mapping[str, Any], what: str
+    adapter: TypeAdapter[Any], fields: Mapping[str, Any], defaults: Mapping[str, Any]
 ) -> dict[str, Any]:
-    try:
-        schema = adapter.json_schema(schema_generator=_Untitled)
-    except _UNSCHEMATISABLE as error:
-        raise SetupError(
-            f"{what}: a parameter has no JSON Schema: {_first_line(error)}"
-        ) from error
-    for name, default in defaults.items():
-        if name in schema["properties"] and not isinstance(default, FieldInfo):
-            _set_default(schema["properties"][name], default)
+    schema = adapter.json_schema(schema_generator=_Untitled)
+    # Properties have the names of the wire, and the order of the parameters.
+    for name, published in zip(fields, schema["properties"].values(), strict=True):
+        if name in defaults and not isinstance(defaults[name], FieldInfo):
+            _set_default(published, defaults[name])
     return _tidy(schema)
 
 
@@ -387,7 +402,7 @@ def _describe(detail: ErrorDetails) -> str:
     kind = detail["type"]
     if kind == "missing":
         return f"{path}: missing"
-    if kind == "extra_forbidden":
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{path}: unknown argument"
     if kind in _EXPECTED:
         return f"{path}: expected {_EXPECTED[kind]}, got {_json_type(detail['input'])}"
@@ -434,14 +449,17 @@ def _mended(encoded: bytes, error: ValidationError, *, coerce: bool) -> bytes | 
 def _number(detail: ErrorDetails, *, coerce: bool) -> int | float | None:
     value = detail["input"]
     kind = detail["type"]
+    if coerce and isinstance(value, str) and kind in ("int_type", "float_type"):
+        value = from_json(value) if _JSON_NUMBER.match(value) else None
+        if isinstance(value, int) or (kind == "float_type" and _is_finite(value)):
+            return value
     if isinstance(value, float) and kind in ("int_type", "literal_error", "enum"):
         return int(value) if value.is_integer() else None
-    if coerce and isinstance(value, str) and kind in ("int_type", "float_type"):
-        if not _JSON_NUMBER.match(value):
-            return None
-        number = from_json(value)
-        return number if isinstance(number, (int, float)) else None
     return None
+
+
+def _is_finite(value: Any) -> TypeGuard[float]:
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def _replace(
@@ -492,7 +510,9 @@ class Returns:
         except ValidationError as error:
             raise OutputError(str(error)) from error
         encoded = Encoded(self._serializer.to_json(value, by_alias=True))
-        return Result.structured(encoded, object_schema=self.object_schema)
+        return Result(
+            kind="structured", value=encoded, object_schema=self.object_schema
+        )
 
 
 def _encoded(result: Result) -> Result:

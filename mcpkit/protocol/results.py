@@ -101,25 +101,15 @@ class Result:
 
     @classmethod
     def structured(
-        cls,
-        value: Any,
-        *,
-        metadata: Mapping[str, Any] | None = None,
-        object_schema: bool | None = None,
+        cls, value: Any, *, metadata: Mapping[str, Any] | None = None
     ) -> "Result":
         """A tool's result of structured content, with its JSON as a text.
 
         Args:
             value: Anything with a JSON form.
             metadata: Members of the result's `_meta`.
-            object_schema: Whether the tool's output schema describes an object.
         """
-        return cls(
-            kind="structured",
-            value=value,
-            metadata=metadata,
-            object_schema=object_schema,
-        )
+        return cls(kind="structured", value=value, metadata=metadata)
 
     @classmethod
     def content(
