@@ -12,7 +12,7 @@ from mcpkit.dispatch import (
 from mcpkit.errors import MCPKitError, ProtocolError, ScopeError, SetupError, ToolError
 from mcpkit.protocol.content import Audio, File, Image, Message, ResourceLink, Text
 from mcpkit.protocol.methods import methods
-from mcpkit.protocol.results import Result
+from mcpkit.protocol.results import Cache, Result
 
 __version__ = "0.1.0"
 
@@ -20,6 +20,7 @@ __all__ = [
     "Accepted",
     "App",
     "Audio",
+    "Cache",
     "Context",
     "File",
     "Image",

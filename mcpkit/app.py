@@ -78,6 +78,8 @@ class App(Server):
             all are in one answer.
         ttl_ms: Milliseconds a client may keep a list or a resource.
         cache_scope: "public" when they are the same for every caller.
+        cache: The same by method, such as `{"tools/list": Cache(...)}`, for the
+            methods that differ.
         coerce: Accept numbers in strings where a tool expects a number.
         debug: Send what a tool raised to the client. For development alone.
         logging: Declare the logging capability.
@@ -111,6 +113,7 @@ class App(Server):
         page_size: int | None = None,
         ttl_ms: int = 60_000,
         cache_scope: CacheScope = "private",
+        cache: Mapping[str, Cache] | None = None,
         coerce: bool = False,
         debug: bool = False,
         logging: bool = True,
@@ -118,7 +121,7 @@ class App(Server):
         threads: int = 40,
     ) -> None:
         try:
-            cache = Cache(ttl_ms=ttl_ms, scope=cache_scope)
+            default_cache = Cache(ttl_ms=ttl_ms, scope=cache_scope)
         except ValueError as error:
             raise SetupError(str(error)) from error
         super().__init__(
@@ -135,7 +138,8 @@ class App(Server):
                 instructions=instructions,
                 eras=frozenset(eras),
                 page_size=page_size,
-                cache=cache,
+                cache=default_cache,
+                caches=dict(cache or {}),
                 coerce=coerce,
                 debug=debug,
                 require_session=require_session,

@@ -321,12 +321,12 @@ async def _listed(app: Server, context: Context, method: Method) -> Encoded:
 def _shape(app: Server, context: Context, result: Result) -> dict[str, Any]:
     if context.revision.era == "legacy":
         return legacy.shape(result, revision=context.revision)
-    params = context.params
+    params, options = context.params, app.options
     return modern.shape(
         context.method,
         result,
         server_info=app.info,
-        cache=app.options.cache,
+        cache=options.caches.get(context.method, options.cache),
         retry="inputResponses" in params or "requestState" in params,
     )
 

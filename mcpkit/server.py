@@ -1,8 +1,10 @@
 """What the methods know of an app: its options, its registry, its keys."""
 
 import logging
+import multiprocessing
 import os
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ from mcpkit.context import Context
 from mcpkit.errors import SetupError
 from mcpkit.protocol.capabilities import server_capabilities
 from mcpkit.protocol.content import without_none
+from mcpkit.protocol.modern import cacheable_methods
 from mcpkit.protocol.results import Cache
 from mcpkit.protocol.sealing import MIN_KEY_BYTES, Sealer
 from mcpkit.protocol.versions import ERAS, Era
@@ -36,6 +39,7 @@ class Options:
         eras: The eras that are spoken.
         page_size: How many definitions a list answer has at most.
         cache: The cache hints of a response that is given none.
+        caches: The same by method, for those that differ.
         coerce: Numbers in strings are accepted where a number is expected.
         debug: What a handler raised is sent to the client.
         require_session: Legacy requests need a session.
@@ -47,6 +51,7 @@ class Options:
     eras: frozenset[Era] = ERAS
     page_size: int | None = None
     cache: Cache = field(default_factory=lambda: Cache(ttl_ms=60_000, scope="private"))
+    caches: Mapping[str, Cache] = field(default_factory=dict)
     coerce: bool = False
     debug: bool = False
     require_session: bool = False
@@ -58,6 +63,10 @@ class Options:
             raise SetupError(f"eras are some of {sorted(ERAS)}, not {self.eras!r}")
         if self.page_size is not None and self.page_size < 1:
             raise SetupError(f"page_size is one or more, not {self.page_size!r}")
+        for method in self.caches:
+            if method not in cacheable_methods():
+                known = ", ".join(cacheable_methods())
+                raise SetupError(f"cache: {method!r} is none of {known}")
 
 
 Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
@@ -73,7 +82,6 @@ class Server:
         registry: What is registered.
         backend: What its workers share.
         threads: Where sync handlers run.
-        sealer: What signs its tokens.
         state: What the lifespan yielded.
     """
 
@@ -97,7 +105,9 @@ class Server:
             self.threads = Threads(threads)
         except ValueError as error:
             raise SetupError(str(error)) from error
-        self.sealer = Sealer(_keys(secret_key))
+        keys = _keys(secret_key)
+        self._key_is_drawn = not keys
+        self._sealer = Sealer(keys or [secrets.token_bytes(MIN_KEY_BYTES)])
         self.state: Any = None
 
     def has(self, capability: str) -> bool:
@@ -112,6 +122,36 @@ class Server:
         if self.options.logging:
             registered |= {"logging"}
         return server_capabilities(registered, era, custom=self.options.capabilities)
+
+    def seal(
+        self, purpose: str, binding: Any, payload: Any, *, dated: bool = True
+    ) -> str:
+        """Seal a payload into a token, which is the same every time unless dated.
+
+        `Sealer.seal` has the rest.
+        """
+        # Workers that `mcpkit run` starts are given a key that all of them have.
+        if self._key_is_drawn and multiprocessing.parent_process() is not None:
+            self._key_is_drawn = False
+            logger.warning(
+                "this process seals tokens that no other worker can open; set %s to "
+                "the same value for all of them",
+                SECRET_KEY,
+            )
+        now = time.time() if dated else 0
+        return self._sealer.seal(purpose, binding, payload, now=now)
+
+    def open(
+        self, purpose: str, binding: Any, token: object, *, max_age: float | None = None
+    ) -> tuple[Any, float]:
+        """Return the payload of a token and when it was sealed, in seconds.
+
+        Raises:
+            SealError: For any fault at all.
+        """
+        return self._sealer.open_dated(
+            purpose, binding, token, now=time.time(), max_age=max_age
+        )
 
     def fault(self, context: Context, message: str, cause: BaseException) -> None:
         """Log what went wrong while a request was served, with its traceback."""
@@ -131,4 +171,4 @@ def _keys(given: str | bytes | Sequence[str | bytes] | None) -> list[bytes]:
             "bytes; python -c 'import secrets; print(secrets.token_urlsafe(32))' "
             "makes one"
         )
-    return keys or [secrets.token_bytes(MIN_KEY_BYTES)]
+    return keys

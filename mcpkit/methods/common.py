@@ -1,6 +1,5 @@
 """What several methods share: scopes, pages, faults, and rounds of questions."""
 
-import time
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -94,7 +93,7 @@ def paginate(
     cursor = context.params.get("cursor")
     if cursor is not None:
         try:
-            last = server.sealer.open("cursor", context.method, cursor, now=0)
+            last, _ = server.open("cursor", context.method, cursor)
             start = keys.index(last) + 1
         except (SealError, ValueError) as error:
             raise invalid_params("Invalid cursor") from error
@@ -102,7 +101,7 @@ def paginate(
     page = keys[start : start + size]
     following = None
     if start + size < len(keys):
-        following = server.sealer.seal("cursor", context.method, page[-1], now=0)
+        following = server.seal("cursor", context.method, page[-1], dated=False)
     return [definitions[key] for key in page], following
 
 
@@ -126,11 +125,10 @@ def read_answers(
     token = params.get("requestState")
     if token is not None and context.era == "modern":
         try:
-            context.request_state = server.sealer.open(
+            context.request_state, _ = server.open(
                 "request-state",
                 _binding(server, context, target, arguments),
                 token,
-                now=time.time(),
                 max_age=_ROUND_SECONDS,
             )
         except SealError as error:
@@ -160,11 +158,10 @@ def ask(
     check_capabilities(required, context.client_capabilities)
     if "requestState" not in result.value:
         return result
-    sealed = server.sealer.seal(
+    sealed = server.seal(
         "request-state",
         _binding(server, context, target, arguments),
         result.value["requestState"],
-        now=time.time(),
     )
     return Result.input_required(result.value.get("inputRequests"), sealed)
 

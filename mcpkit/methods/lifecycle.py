@@ -97,7 +97,7 @@ def _open(server: Server, context: Context, capabilities: dict[str, Any]) -> str
         "i": secrets.token_urlsafe(16),
     }
     binding = [server.name, context.principal_id]
-    return server.sealer.seal("session", binding, payload, now=int(time.time()))
+    return server.seal("session", binding, payload)
 
 
 async def find_session(server: Server, token: str, principal: Any) -> Session | None:
@@ -108,8 +108,8 @@ async def find_session(server: Server, token: str, principal: Any) -> Session | 
     """
     binding = [server.name, principal_id(principal)]
     try:
-        payload, issued = server.sealer.open_dated(
-            "session", binding, token, now=time.time(), max_age=SESSION_SECONDS
+        payload, issued = server.open(
+            "session", binding, token, max_age=SESSION_SECONDS
         )
     except SealError as error:
         logger.info("a session is refused: %s", error)
