@@ -17,7 +17,7 @@ from mcpkit.methods.common import invalid_params, object_param, string_param
 from mcpkit.protocol.content import without_none
 from mcpkit.protocol.era import LOG_LEVELS, is_implementation
 from mcpkit.protocol.jsonrpc import encode
-from mcpkit.protocol.legacy import definition
+from mcpkit.protocol.legacy import implementation
 from mcpkit.protocol.results import Result
 from mcpkit.protocol.sealing import SealError
 from mcpkit.protocol.versions import LATEST_LEGACY, REVISIONS
@@ -59,7 +59,7 @@ async def initialize(server: Server, context: Context) -> Result:
             {
                 "protocolVersion": revision.version,
                 "capabilities": server.declared(context.era),
-                "serverInfo": definition(server.info, revision),
+                "serverInfo": implementation(server.info, revision),
                 "instructions": server.options.instructions,
             }
         )

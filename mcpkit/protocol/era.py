@@ -89,7 +89,7 @@ def era_of(
         ):
             return "modern"
     method = message.get("method")
-    if method in _MODERN_METHODS:
+    if isinstance(method, str) and method in _MODERN_METHODS:
         return "modern"
     if headers and method != "initialize":
         return era_of_header(headers)

@@ -173,8 +173,9 @@ def _check(name: str, header: bytes | None, value: str) -> None:
 
 
 def _check_decoded(name: str, header: bytes | None, value: str) -> None:
-    plain = header is not None and header.decode("latin-1") == value
-    if plain and value.isascii() and not value.startswith(_PREFIX):
+    # The usual case, which needs no decoding: what is printable has no controls.
+    plain = value.isascii() and value.isprintable() and value == value.strip(" ")
+    if plain and header == value.encode() and not value.startswith(_PREFIX):
         return
     if _decoded(name, header) != value:
         raise _mismatch(name, "does not match the body")
@@ -274,7 +275,7 @@ def _check_annotation(subschema: Mapping[str, Any], where: str) -> None:
     name = subschema[ANNOTATION]
     if not isinstance(name, str) or not _TOKEN.match(name):
         raise ValueError(f"{ANNOTATION} of {where} is {name!r}, not a header name")
-    if subschema.get("type") not in {"string", "integer", "boolean"}:
+    if subschema.get("type") not in ("string", "integer", "boolean"):
         raise ValueError(
             f"{ANNOTATION} of {where} needs the type string, integer or boolean, "
             f"not {subschema.get('type')!r}"
@@ -292,9 +293,7 @@ def check_params(
         ProtocolError: -32020, a header is missing, malformed or different.
     """
     for param in params:
-        value: Any = arguments
-        for key in param.path:
-            value = value.get(key) if is_object(value) else None
+        value = _value_at(param.path, arguments)
         header = headers.get(param.header.lower().encode())
         if value is None:
             if header is not None:
@@ -305,6 +304,16 @@ def check_params(
             _check_integer(param.header, header, int(value))
         elif isinstance(value, str):
             _check_decoded(param.header, header, value)
+        elif header is not None:
+            # No value of this type has a header's form: the arguments are wrong.
+            _decoded(param.header, header)
+
+
+def _value_at(path: tuple[str, ...], arguments: Mapping[str, Any]) -> Any:
+    value: Any = arguments
+    for key in path:
+        value = value.get(key) if is_object(value) else None
+    return value
 
 
 def _is_integral(value: object) -> bool:

@@ -147,22 +147,28 @@ def readable_id(message: object) -> RequestId | None:
 def encode(value: Any) -> bytes:
     """Encode a JSON value compactly, as UTF-8.
 
-    NaN and the infinities become null, half a surrogate pair U+FFFD; datetimes,
-    UUIDs, models and dataclasses take their JSON form.
+    NaN and the infinities become null, half a surrogate pair U+FFFD, bytes base64
+    with the alphabet for URLs; datetimes, UUIDs, models and dataclasses take their
+    JSON form.
 
     Raises:
         ValueError: The value has no JSON form.
     """
     try:
-        return to_json(value, inf_nan_mode="null")
+        return to_json(value, inf_nan_mode="null", bytes_mode="base64")
     except PydanticSerializationError:
-        return to_json(_without_surrogates(value), inf_nan_mode="null")
+        try:
+            mended = _without_surrogates(value)
+        except RecursionError as error:
+            raise ValueError("it nests too deeply, or holds itself") from error
+        return to_json(mended, inf_nan_mode="null", bytes_mode="base64")
 
 
 def _without_surrogates(value: Any) -> Any:
     match value:
         case str():
-            return value.encode("utf-8", "replace").decode("utf-8")
+            # UTF-16 is where half a pair can be, and be replaced by U+FFFD.
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case dict():
             return {
                 _without_surrogates(key): _without_surrogates(item)

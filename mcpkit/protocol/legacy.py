@@ -78,7 +78,8 @@ def shape(result: Result, *, revision: Revision = LATEST_LEGACY) -> dict[str, An
     members = result.members()
     shaped = {key: value for key, value in members.items() if key not in _MODERN_ONLY}
     if result.metadata:
-        shaped["_meta"] = {**shaped.get("_meta", {}), **result.metadata}
+        meta = shaped.get("_meta")
+        shaped["_meta"] = {**(meta if is_object(meta) else {}), **result.metadata}
     if "structuredContent" in shaped:
         content = shaped.pop("structuredContent")
         if revision.definitions:
@@ -103,14 +104,19 @@ def _as_object(content: Any, *, object_schema: bool | None) -> Any:
 
 
 def definition(wire: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
-    """Return a definition, or an implementation, without what a revision lacks.
+    """Return a definition without what a revision lacks.
 
     The output schema of a tool whose result is not an object is wrapped as its
-    result is.
+    result is; one that is a reference to an object's says so itself.
     """
     cut = _without_later(wire, revision)
-    if "outputSchema" in cut and not describes_object(cut["outputSchema"]):
-        cut["outputSchema"] = _wrapped(cut["outputSchema"])
+    if "outputSchema" in cut:
+        schema = cut["outputSchema"]
+        cut["outputSchema"] = (
+            {"type": "object", **schema}
+            if describes_object(schema)
+            else _wrapped(schema)
+        )
     if "arguments" in cut:
         cut["arguments"] = [
             _without_later(argument, revision) for argument in cut["arguments"]
@@ -118,11 +124,27 @@ def definition(wire: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
     return cut
 
 
+def implementation(wire: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
+    """Return an `Implementation` without what a revision lacks."""
+    cut = _without_later(wire, revision)
+    # Unlike a definition's, its description is as young as its icons.
+    if not revision.icons:
+        cut.pop("description", None)
+    return cut
+
+
 def _without_later(wire: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
     lacking = frozenset().union(
         *(keys for name, keys in _CAME_WITH.items() if not getattr(revision, name))
     )
-    return {key: value for key, value in wire.items() if key not in lacking}
+    cut = {key: value for key, value in wire.items() if key not in lacking}
+    if not revision.definitions and is_object(cut.get("annotations")):
+        cut["annotations"] = {
+            key: value
+            for key, value in cut["annotations"].items()
+            if key != "lastModified"
+        }
+    return cut
 
 
 def describes_object(schema: Mapping[str, Any]) -> bool:
@@ -157,6 +179,10 @@ def _wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _cut_content(shaped: dict[str, Any], revision: Revision) -> None:
     if "content" in shaped:
         shaped["content"] = [_block(block, revision) for block in shaped["content"]]
+    if "contents" in shaped:
+        shaped["contents"] = [
+            _without_later(contents, revision) for contents in shaped["contents"]
+        ]
     if "messages" in shaped:
         shaped["messages"] = [
             {**message, "content": _block(message["content"], revision)}
@@ -167,4 +193,7 @@ def _cut_content(shaped: dict[str, Any], revision: Revision) -> None:
 def _block(block: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
     if block.get("type") == "resource_link" and not revision.definitions:
         return {"type": "text", "text": f"{block['name']}: {block['uri']}"}
-    return _without_later(block, revision)
+    cut = _without_later(block, revision)
+    if is_object(cut.get("resource")):
+        cut["resource"] = _without_later(cut["resource"], revision)
+    return cut

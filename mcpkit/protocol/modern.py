@@ -101,8 +101,8 @@ def shape(
             none of its own.
         retry: The request carried answers to questions.
     """
-    kind = result.kind
-    shaped = {"resultType": _RESULT_TYPES.get(kind, "complete"), **result.members()}
+    result_type = _RESULT_TYPES.get(result.kind, "complete")
+    shaped = {"resultType": result_type, **result.members()}
     meta = shaped.pop("_meta", None)
     meta = dict(meta) if is_object(meta) else {}
     if result.metadata:
@@ -113,10 +113,10 @@ def shape(
         meta[SERVER_INFO] = server_info
     if meta:
         shaped["_meta"] = meta
-    if kind in _RESULT_TYPES:
+    if shaped["resultType"] == "input_required":
         shaped.pop("ttlMs", None)
         shaped.pop("cacheScope", None)
-    elif method in _CACHEABLE:
+    elif shaped["resultType"] == "complete" and method in _CACHEABLE:
         hints = _NO_CACHE if retry else _hints(result, cache or _DEFAULT_CACHE)
         shaped["ttlMs"] = hints.ttl_ms
         shaped["cacheScope"] = hints.scope
