@@ -6,12 +6,13 @@ can't work is a `SetupError` there, which says what to write instead.
 
 import functools
 import inspect
+import math
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final, NotRequired
+from typing import Annotated, Any, Final, Literal, NotRequired
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.errors import (
@@ -168,7 +169,7 @@ def read_signature(function: Callable[..., Any], what: str) -> Signature:
             continue
         fields[name] = _field(hint, parameter.default)
     adapter = _adapter(fields, what)
-    schema = _input_schema(adapter, fields, defaults)
+    schema = _input_schema(adapter, fields, defaults, what)
     names = tuple(schema.get("properties", ()))
     required = frozenset(schema.get("required", ()))
     return Signature(
@@ -220,14 +221,17 @@ def _called(function: Callable[..., Any]) -> Callable[..., Any]:
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters that are left for the client."""
     bound: set[str] = set()
-    if isinstance(function, functools.partial):
+    inner = inspect.unwrap(function, stop=_is_partial)
+    if isinstance(inner, functools.partial):
         # A bare copy: a signature that `update_wrapper` left is that of before.
-        function = functools.partial(
-            function.func, *function.args, **function.keywords
-        )
-        bound.update(function.keywords)
+        function = functools.partial(inner.func, *inner.args, **inner.keywords)
+        bound.update(inner.keywords)
     parameters = inspect.signature(function).parameters
     return [parameters[name] for name in parameters if name not in bound]
+
+
+def _is_partial(function: Callable[..., Any]) -> bool:
+    return isinstance(function, functools.partial)
 
 
 def _hints(function: Callable[..., Any], what: str) -> dict[str, Any]:
@@ -243,9 +247,7 @@ def _hints(function: Callable[..., Any], what: str) -> dict[str, Any]:
             "import it at module level, not under TYPE_CHECKING"
         ) from error
     except (AttributeError, SyntaxError, TypeError) as error:
-        raise SetupError(
-            f"{what}: an annotation can't be resolved: {error}"
-        ) from error
+        raise SetupError(f"{what}: an annotation can't be resolved: {error}") from error
 
 
 def _has_code(function: Callable[..., Any]) -> bool:
@@ -325,11 +327,17 @@ class _Untitled(GenerateJsonSchema):
 
 
 def _input_schema(
-    adapter: TypeAdapter[Any], fields: Mapping[str, Any], defaults: Mapping[str, Any]
+    adapter: TypeAdapter[Any],
+    fields: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    what: str,
 ) -> dict[str, Any]:
     schema = adapter.json_schema(schema_generator=_Untitled)
+    properties = schema["properties"]
+    if len(properties) < len(fields):
+        raise SetupError(f"{what}: two parameters have the same alias; rename one")
     # Properties have the names of the wire, and the order of the parameters.
-    for name, published in zip(fields, schema["properties"].values(), strict=True):
+    for name, published in zip(fields, properties.values(), strict=True):
         if name in defaults and not isinstance(defaults[name], FieldInfo):
             _set_default(published, defaults[name])
     return _tidy(schema)
@@ -451,15 +459,11 @@ def _number(detail: ErrorDetails, *, coerce: bool) -> int | float | None:
     kind = detail["type"]
     if coerce and isinstance(value, str) and kind in ("int_type", "float_type"):
         value = from_json(value) if _JSON_NUMBER.match(value) else None
-        if isinstance(value, int) or (kind == "float_type" and _is_finite(value)):
-            return value
+        if isinstance(value, int) or (kind == "float_type" and value is not None):
+            return value if math.isfinite(value) else None
     if isinstance(value, float) and kind in ("int_type", "literal_error", "enum"):
         return int(value) if value.is_integer() else None
     return None
-
-
-def _is_finite(value: Any) -> TypeGuard[float]:
-    return isinstance(value, float) and math.isfinite(value)
 
 
 def _replace(
@@ -494,6 +498,9 @@ class Returns:
     object_schema: bool | None = None
     _validator: SchemaValidator | None = None
     _serializer: SchemaSerializer | None = None
+    _has_numbers: bool = False
+    _texts: tuple[type, ...] = ()
+    _blocks: bool = False
 
     def result(self, value: Any) -> Result:
         """Make a result of what the tool returned.
@@ -502,17 +509,52 @@ class Returns:
             OutputError: The value is not of the declared type.
             ValueError: The value has no JSON form.
         """
-        if self._validator is None or isinstance(value, Result):
-            return _encoded(normalize(value))
-        assert self._serializer is not None  # noqa: S101  # they are set together
+        if isinstance(value, Result):
+            return _encoded(value)
+        if self._validator is None:
+            return self._unstructured(value)
         try:
             value = self._validator.validate_python(value)
         except ValidationError as error:
             raise OutputError(str(error)) from error
-        encoded = Encoded(self._serializer.to_json(value, by_alias=True))
+        encoded = Encoded(self._to_json(value))
         return Result(
             kind="structured", value=encoded, object_schema=self.object_schema
         )
+
+    def _unstructured(self, value: Any) -> Result:
+        if self._texts and not isinstance(value, self._texts):
+            raise OutputError(f"a {type(value).__name__} is not what was declared")
+        if self._blocks and isinstance(value, (list, tuple)):
+            if not all(isinstance(item, (str, Block)) for item in value):
+                raise OutputError("not every item of the list is content")
+            return Result.content(value)
+        return _encoded(normalize(value))
+
+    def _to_json(self, value: Any) -> bytes:
+        serializer = self._serializer
+        assert serializer is not None  # noqa: S101  # set together with the validator
+        try:
+            encoded = serializer.to_json(value, by_alias=True, warnings="error")
+        except PydanticSerializationError:
+            # Half a surrogate pair, which `encode` replaces; or a fault indeed.
+            encoded = encode(self._to_python(value, mode="json"))
+        # NaN and the infinities became null, which is no number.
+        if self._has_numbers and b"null" in encoded:
+            path = non_finite(self._to_python(value, mode="python"))
+            if path is not None:
+                raise OutputError(f"{path or 'the value'} is not a finite number")
+        return encoded
+
+    def _to_python(self, value: Any, *, mode: Literal["json", "python"]) -> Any:
+        serializer = self._serializer
+        assert serializer is not None  # noqa: S101  # set together with the validator
+        try:
+            return serializer.to_python(
+                value, mode=mode, by_alias=True, warnings="error"
+            )
+        except ValueError as error:
+            raise OutputError(str(error)) from error
 
 
 def _encoded(result: Result) -> Result:
@@ -521,13 +563,42 @@ def _encoded(result: Result) -> Result:
     return replace(result, value=Encoded(encode(result.value)))
 
 
+def non_finite(value: Any, path: str = "") -> str | None:
+    """Return the dotted path of a NaN or an infinity in a value, if it holds one.
+
+    Example:
+        >>> non_finite({"a": [1, float("nan")]})
+        'a.1'
+        >>> non_finite([0.5]) is None
+        True
+    """
+    match value:
+        case float():
+            return None if math.isfinite(value) else path
+        case Mapping():
+            steps: Iterable[tuple[Any, Any]] = value.items()
+        case list() | tuple() | set() | frozenset():
+            steps = enumerate(value)
+        case _:
+            return None
+    for step, item in steps:
+        found = non_finite(item, f"{path}.{step}" if path else str(step))
+        if found is not None:
+            return found
+    return None
+
+
 def read_returns(function: Callable[..., Any], what: str) -> Returns:
     """Work out what a tool returns: a declared structure, or anything."""
     hint = _hints(function, what).get("return", Any)
-    if not _is_structured(hint):
-        return Returns()
+    leaves = _leaves(hint)
+    if all(leaf in (str, None, type(None)) for leaf in leaves):
+        texts = tuple(str if leaf is str else type(None) for leaf in leaves)
+        return Returns(_texts=texts)
+    if any(leaf is Any or _is_subclass(leaf, (Block, Result)) for leaf in leaves):
+        return Returns(_blocks=any(_is_subclass(leaf, (Block,)) for leaf in leaves))
     try:
-        adapter: TypeAdapter[Any] = TypeAdapter(hint)
+        adapter = _output_adapter(hint)
         schema = adapter.json_schema(schema_generator=_Untitled, mode="serialization")
     except _UNSCHEMATISABLE:
         # A type that pydantic does not know makes no promise about the output.
@@ -538,7 +609,17 @@ def read_returns(function: Callable[..., Any], what: str) -> Returns:
         object_schema=describes_object(schema),
         _validator=_validator(adapter),
         _serializer=adapter.serializer,
+        _has_numbers=b'"number"' in to_json(schema),
     )
+
+
+def _output_adapter(hint: Any) -> TypeAdapter[Any]:
+    try:
+        # Bytes travel as `encode` has them.
+        return TypeAdapter(hint, config=ConfigDict(ser_json_bytes="base64"))
+    except PydanticUserError:
+        # A model or a dataclass says itself what becomes of its bytes.
+        return TypeAdapter(hint)
 
 
 def _output_schema(schema: dict[str, Any]) -> dict[str, Any]:
@@ -550,13 +631,6 @@ def _output_schema(schema: dict[str, Any]) -> dict[str, Any]:
             del definition["title"]
     schema.pop("title", None)
     return schema
-
-
-def _is_structured(hint: Any) -> bool:
-    leaves = _leaves(hint)
-    if any(leaf is Any or _is_subclass(leaf, (Block, Result)) for leaf in leaves):
-        return False
-    return not all(leaf in (str, None, type(None)) for leaf in leaves)
 
 
 def _leaves(hint: Any) -> list[Any]:

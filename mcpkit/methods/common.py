@@ -12,6 +12,7 @@ from mcpkit.protocol.jsonrpc import is_object
 from mcpkit.protocol.results import Result
 from mcpkit.protocol.sealing import SealError
 from mcpkit.server import Server, logger
+from mcpkit.signature import non_finite
 
 _ROUND_SECONDS: Final = 600
 """How long a client may take to answer a round of questions."""
@@ -60,6 +61,13 @@ def object_param(params: Mapping[str, Any], key: str) -> dict[str, Any]:
 def shortened(name: str) -> str:
     """Return a name that a client sent, at a length that fits a message."""
     return name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}…"
+
+
+def warn_of_null(what: str, value: Any) -> None:
+    """Log that NaN or an infinity became null, where the value holds one."""
+    path = non_finite(value)
+    if path is not None:
+        logger.warning("%s: NaN or an infinity became null: %s", what, path or "it")
 
 
 def check_scopes(component: Component, context: Context) -> None:

@@ -15,6 +15,7 @@ from mcpkit.methods.common import (
     paginate,
     read_answers,
     string_param,
+    warn_of_null,
 )
 from mcpkit.protocol.content import File, resource_contents
 from mcpkit.protocol.jsonrpc import encode
@@ -98,5 +99,6 @@ def _contents(value: Any, uri: str, mime_type: str | None) -> list[dict[str, Any
         case bytes() | bytearray() | memoryview():
             return [resource_contents(uri, value, mime_type)]
         case _:
+            warn_of_null(f"resource {uri!r}", value)
             text = encode(value).decode()
             return [resource_contents(uri, text, mime_type or "application/json")]

@@ -14,6 +14,7 @@ from mcpkit.methods.common import (
     read_answers,
     shortened,
     string_param,
+    warn_of_null,
 )
 from mcpkit.protocol.headers import check_params
 from mcpkit.protocol.results import Result
@@ -58,6 +59,9 @@ async def call_tool(server: Server, context: Context) -> Result:
         return _failed(server, context, tool, error)
     if result.kind == "input_required":
         return ask(server, context, result, tool.name, arguments)
+    if result.kind == "structured" and b"null" in result.value:
+        held = value.value if isinstance(value, Result) else value
+        warn_of_null(f"tool {tool.name!r}", held)
     return result
 
 
