@@ -1,6 +1,7 @@
 """The object that a developer decorates, serves and embeds."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from mcpkit.components import (
@@ -423,16 +424,15 @@ class App(Server):
 
     async def _serve_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
+        held = nullcontext() if self._lifespan is None else self._lifespan.running()
+        phase = "startup"
         try:
-            if self._lifespan is None:
+            async with held:
                 await send({"type": "lifespan.startup.complete"})
+                phase = "shutdown"
                 await receive()
-            else:
-                async with self._lifespan.running():
-                    await send({"type": "lifespan.startup.complete"})
-                    await receive()
         except Exception as error:
-            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            await send({"type": f"lifespan.{phase}.failed", "message": str(error)})
             raise
         await send({"type": "lifespan.shutdown.complete"})
 

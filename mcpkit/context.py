@@ -161,7 +161,17 @@ class Context:
 
 
 def principal_id(principal: Any) -> str | None:
-    """Return the id of a principal: a string, an object with an `id`, or `None`."""
+    """Return the id of a principal: a string, an object with an `id`, or `None`.
+
+    Raises:
+        TypeError: It is something else, or its `id` is `None`.
+    """
     if principal is None or isinstance(principal, str):
         return principal
-    return str(principal.id)
+    identity = getattr(principal, "id", None)
+    if identity is None:
+        raise TypeError(
+            "a principal is a string, an object with an id, or None, not "
+            f"{type(principal).__name__}"
+        )
+    return str(identity)

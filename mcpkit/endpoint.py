@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from mcpkit.context import principal_id
 from mcpkit.dispatch import Reply, Response, SessionError, dispatch, refuse, unread_era
 from mcpkit.errors import INTERNAL_ERROR, INVALID_REQUEST, ProtocolError
 from mcpkit.guard import Guard, form_fault
@@ -91,10 +92,9 @@ class Endpoint:
             cors = self._admit(headers)
             if scope["method"] != "POST":
                 return await self._serve_other(scope, send, headers, cors)
-            if self._prepares:
+            principal = scope.get("state", _NO_STATE).get("principal")
+            if self._prepares or principal is not None:
                 principal = await self._prepare(scope)
-            else:
-                principal = scope.get("state", _NO_STATE).get("principal")
             self._check_form(headers)
             event = await receive()
             body: bytes = event.get("body", b"")
@@ -192,9 +192,12 @@ class Endpoint:
             if self._lifespan is not None:
                 await self._lifespan.ensure()
             if self._principal is None:
-                return scope.get("state", _NO_STATE).get("principal")
-            principal = self._principal(Request(scope))
-            return await principal if inspect.isawaitable(principal) else principal
+                principal = scope.get("state", _NO_STATE).get("principal")
+            else:
+                principal = self._principal(Request(scope))
+                if inspect.isawaitable(principal):
+                    principal = await principal
+            principal_id(principal)
         except HTTPException as error:
             raise _Refused(
                 error.status_code, str(error.detail), error.headers
@@ -203,6 +206,7 @@ class Endpoint:
         except Exception as error:
             logger.error("a request could not be prepared", exc_info=error)
             raise _Refused(500, "Internal error") from error
+        return principal
 
     async def _end_session(self, headers: routing.Headers, principal: Any) -> Response:
         token = headers.get(routing.SESSION)

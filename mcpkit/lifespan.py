@@ -29,26 +29,26 @@ class Lifespan:
         self._factory = factory
         self._app = app
         self._publish = publish
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._holder: asyncio.Task[None] | None = None
-        self._entered: asyncio.Future[None] | None = None
+        self._entered: dict[asyncio.AbstractEventLoop, asyncio.Future[None]] = {}
+        self._holders: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Hold the lifespan open, for a host that enters and leaves it.
 
+        A host that includes the app several times enters it several times; the
+        first time holds it for all.
+
         Raises:
             Exception: Whatever the lifespan raised while it was entered.
         """
-        self._loop = asyncio.get_running_loop()
-        self._entered = self._loop.create_future()
-        async with self._factory(self._app) as value:
-            self._publish(value)
-            self._entered.set_result(None)
-            try:
+        loop = asyncio.get_running_loop()
+        if loop in self._entered:
+            await self.ensure()
+            yield
+        else:
+            async with self._open(loop, self._begin(loop)):
                 yield
-            finally:
-                self._loop = None
 
     async def ensure(self) -> None:
         """Enter the lifespan, unless it was entered in this event loop.
@@ -57,27 +57,47 @@ class Lifespan:
             Exception: Whatever the lifespan raised while it was entered.
         """
         loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            self._loop = loop
-            self._entered = loop.create_future()
-            # Nobody may be waiting any more when it fails.
-            self._entered.add_done_callback(_retrieve)
-            self._holder = loop.create_task(self._hold(self._entered))
-        assert self._entered is not None  # noqa: S101  # set together with the loop
-        await asyncio.shield(self._entered)
+        entered = self._entered.get(loop)
+        if entered is None:
+            entered = self._begin(loop)
+            holder = loop.create_task(self._hold(loop, entered))
+            self._holders.add(holder)
+            holder.add_done_callback(self._holders.discard)
+        await asyncio.shield(entered)
 
-    async def _hold(self, entered: asyncio.Future[None]) -> None:
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:
+        entered = self._entered[loop] = loop.create_future()
+        # Nobody may be waiting any more when it fails.
+        entered.add_done_callback(_retrieve)
+        return entered
+
+    @asynccontextmanager
+    async def _open(
+        self, loop: asyncio.AbstractEventLoop, entered: asyncio.Future[None]
+    ) -> AsyncIterator[None]:
         try:
             async with self._factory(self._app) as value:
                 self._publish(value)
                 entered.set_result(None)
-                await asyncio.Event().wait()
+                yield
         except BaseException as error:
-            if entered.done():
+            if not entered.done():
+                entered.set_exception(error)
+            raise
+        finally:
+            # Whoever comes next enters it again.
+            del self._entered[loop]
+
+    async def _hold(
+        self, loop: asyncio.AbstractEventLoop, entered: asyncio.Future[None]
+    ) -> None:
+        try:
+            async with self._open(loop, entered):
+                await asyncio.Event().wait()
+        except BaseException:
+            # Whoever waits for it raises what happened before it was entered.
+            if entered.exception() is None:
                 raise
-            # The next request tries again.
-            self._loop = None
-            entered.set_exception(error)
 
 
 def _retrieve(entered: asyncio.Future[None]) -> None:

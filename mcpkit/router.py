@@ -5,28 +5,50 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
-from starlette.types import Receive, Scope, Send
+from starlette.convertors import Convertor, register_url_convertor
 
-from mcpkit.endpoint import Endpoint
+from mcpkit.endpoint import Endpoint, Message, Receive
 from mcpkit.lifespan import Lifespan
 
 # All of them: what the endpoint does not serve, it refuses itself.
 _METHODS: Final = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]
 
 
-class _Handover(Response):
-    """A response that leaves the request to the endpoint.
+class _Slash(Convertor[str]):
+    regex = "/?"
 
-    FastAPI has solved the dependencies by then: those of the router, of every
-    `include_router` above it and of the app.
-    """
+    def convert(self, value: str) -> str:
+        return value
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        super().__init__()
-        self._endpoint = endpoint
+    def to_string(self, value: str) -> str:
+        return value
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._endpoint(scope, receive, send)
+
+register_url_convertor("mcpkit_slash", _Slash())
+
+# An app at the path "" is where its router is included. FastAPI takes an empty
+# path only under a prefix, which is not known here.
+_BARE: Final = "{slash:mcpkit_slash}"
+
+
+class _Recorder:
+    """Takes a reply as the endpoint sends it, and gives it back as a response."""
+
+    def __init__(self) -> None:
+        self._sent: list[Message] = []
+
+    async def send(self, message: Message) -> None:
+        self._sent.append(message)
+
+    def response(self) -> Response:
+        if not self._sent:
+            # The client went away before the end of its request.
+            return Response(status_code=400)
+        start, *parts = self._sent
+        body = b"".join(part.get("body", b"") for part in parts)
+        response = Response(body, start["status"])
+        response.raw_headers = start["headers"]
+        return response
 
 
 def build_router(endpoint: Endpoint, path: str, lifespan: Lifespan | None) -> APIRouter:
@@ -47,19 +69,36 @@ def build_router(endpoint: Endpoint, path: str, lifespan: Lifespan | None) -> AP
                 yield
 
     router = APIRouter(lifespan=hold)
-    handover = _Handover(endpoint)
 
-    async def serve(request: Request) -> Response:  # noqa: ARG001  # spares FastAPI the body
-        return handover
+    async def serve(request: Request) -> Response:
+        # The whole reply is made here, not while it is sent: dependencies that
+        # yield may end in between, and a handler needs what they hold open.
+        recorder = _Recorder()
+        await endpoint(request.scope, _receive(request), recorder.send)
+        return recorder.response()
 
     # Both are routes, so that neither is a redirect to the other.
-    for served in (path, f"{path}/"):
-        if served:
-            router.add_api_route(
-                served,
-                serve,
-                methods=_METHODS,
-                include_in_schema=False,
-                response_model=None,
-            )
+    for served in (path, f"{path}/") if path else (_BARE,):
+        router.add_api_route(
+            served,
+            serve,
+            methods=_METHODS,
+            include_in_schema=False,
+            response_model=None,
+        )
     return router
+
+
+def _receive(request: Request) -> Receive:
+    """Return where the endpoint receives the body from.
+
+    A dependency may have read it already, and the server sends it only once.
+    """
+    if not hasattr(request, "_body"):
+        return request.receive
+
+    async def receive() -> Message:
+        body = await request.body()
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive

@@ -1,0 +1,46 @@
+"""The oldest releases that pyproject.toml allows embed an app as the newest do."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parent.parent.parent
+PYTHON: Final = ROOT / ".venv-oldest" / "bin" / "python"
+ASKED: Final = (ROOT / "tests" / "oldest.txt").read_text(encoding="utf-8").split()
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the oldest environment's Python, which `make install` sets up."""
+    if not PYTHON.exists():
+        missing = f"{PYTHON} is missing: run make install"
+        if os.environ.get("CI") == "true":
+            pytest.fail(missing)
+        pytest.skip(missing)
+    return subprocess.run(  # noqa: S603  # the arguments are ours
+        [PYTHON, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_the_oldest_environment_has_the_versions_that_are_asked_for() -> None:
+    names = [line.partition("==")[0] for line in ASKED]
+    script = (
+        "import sys, importlib.metadata as m\n"
+        "print(*(f'{name}=={m.version(name)}' for name in sys.argv[1:]), sep='\\n')"
+    )
+    assert run("-c", script, *names).stdout.split() == ASKED
+
+
+def test_embedding_holds_on_the_oldest_releases() -> None:
+    outcome = run(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/http/test_embedding.py"
+    )
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    assert "skipped" not in outcome.stdout
