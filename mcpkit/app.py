@@ -17,6 +17,7 @@ from mcpkit.components import (
     build_prompt,
     build_resource,
     build_tool,
+    read_icons,
 )
 from mcpkit.endpoint import DEFAULT_MAX_BODY, Endpoint, Principal, Receive, Scope, Send
 from mcpkit.errors import SetupError
@@ -121,6 +122,8 @@ class App(Server):
         capabilities: Mapping[str, Any] | None = None,
         threads: int = 40,
     ) -> None:
+        if isinstance(eras, str):
+            raise SetupError(f"eras is a set: write {{{eras!r}}}")
         try:
             default_cache = Cache(ttl_ms=ttl_ms, scope=cache_scope)
         except ValueError as error:
@@ -133,7 +136,7 @@ class App(Server):
                 "title": title,
                 "description": description,
                 "websiteUrl": website_url,
-                "icons": None if icons is None else [dict(icon) for icon in icons],
+                "icons": None if icons is None else read_icons(icons, name),
             },
             Options(
                 instructions=instructions,

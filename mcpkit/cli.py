@@ -91,7 +91,9 @@ def find_app(target: str) -> App:
     for name in names:
         if name in found and (name in (*_USUAL_NAMES, attribute) or len(found) == 1):
             return found[name]
-    there = ", ".join(sorted(found)) or "none"
+    if not found:
+        raise click.ClickException(f"{location} has no App: write app = App('name')")
+    there = ", ".join(sorted(found))
     raise click.ClickException(
         f"{location} has no App named {attribute or 'app'}; there is {there}. "
         f"Name one, as in {location}:NAME"

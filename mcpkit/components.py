@@ -231,6 +231,7 @@ def build_tool(handler: Handler, options: ToolOptions) -> Tool:
     Raises:
         SetupError: The function or an option can't work.
     """
+    _check_options(options, ToolOptions.__optional_keys__, "tool")
     name = _name(handler, options, "tool")
     what = f"tool {name!r}"
     signature = read_signature(handler, what)
@@ -273,6 +274,7 @@ def build_resource(
             "a resource needs its URI: write @app.resource('scheme://name')"
         )
     what = f"resource {uri!r}"
+    _check_options(options, ResourceOptions.__optional_keys__, "resource")
     name = _name(handler, options, "resource")
     signature = read_signature(handler, what)
     template = _template(uri, what)
@@ -315,6 +317,7 @@ def build_prompt(handler: Handler, options: PromptOptions) -> Prompt:
     Raises:
         SetupError: The function or an option can't work.
     """
+    _check_options(options, PromptOptions.__optional_keys__, "prompt")
     name = _name(handler, options, "prompt")
     what = f"prompt {name!r}"
     signature = read_signature(handler, what)
@@ -373,6 +376,22 @@ def build_completion(
     )
 
 
+def read_icons(icons: Sequence[Any], what: str) -> list[dict[str, Any]]:
+    """Return icons as they go on the wire.
+
+    Args:
+        icons: What the developer gave.
+        what: What they are the icons of, for messages.
+
+    Raises:
+        SetupError: One of them is no icon.
+    """
+    for icon in icons:
+        if not isinstance(icon, Mapping) or not isinstance(icon.get("src"), str):
+            raise SetupError(f"{what}: an icon is a dict with a src, not {icon!r}")
+    return [dict(icon) for icon in icons]
+
+
 def _template(uri: str, what: str) -> UriTemplate | None:
     if "{" not in uri and "}" not in uri:
         return None
@@ -397,7 +416,19 @@ def _check_variables(
         )
 
 
+def _check_options(
+    options: Mapping[str, Any], known: frozenset[str], what: str
+) -> None:
+    for key in options:
+        if key not in known:
+            raise SetupError(
+                f"a {what} has no option {key!r}; it has {', '.join(sorted(known))}"
+            )
+
+
 def _name(handler: Handler, options: Mapping[str, Any], what: str) -> str:
+    if isinstance(handler, str):
+        raise SetupError(f"the name of a {what} is an option: name={handler!r}")
     if not callable(handler):
         raise SetupError(f"a {what} is a function, not {handler!r}")
     given = options.get("name")
@@ -426,17 +457,10 @@ def _definition(
             "name": name,
             "title": options.get("title"),
             "description": description or None,
-            "icons": None if icons is None else _icons(icons, name),
+            "icons": None if icons is None else read_icons(icons, name),
             "_meta": options.get("meta"),
         }
     )
-
-
-def _icons(icons: Sequence[Any], what: str) -> list[dict[str, Any]]:
-    for icon in icons:
-        if not isinstance(icon, Mapping) or not isinstance(icon.get("src"), str):
-            raise SetupError(f"{what}: an icon is a dict with a src, not {icon!r}")
-    return [dict(icon) for icon in icons]
 
 
 def _hints(

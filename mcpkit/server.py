@@ -26,8 +26,9 @@ from mcpkit.threads import Threads
 SECRET_KEY: Final = "MCPKIT_SECRET_KEY"  # noqa: S105  # the name of a variable
 """The environment variable with the keys, comma separated, the sealing one first."""
 
+# No handler of its own: until the developer sets up logging, warnings and errors
+# are printed to stderr, and the traceback of a tool that failed is never lost.
 logger = logging.getLogger("mcpkit")
-logger.addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

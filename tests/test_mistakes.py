@@ -1,0 +1,113 @@
+"""What a newcomer gets wrong is refused where it is written, in words that help."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from mcpkit import App, SetupError
+from mcpkit.cli import find_app
+
+
+def handler() -> str:
+    raise NotImplementedError
+
+
+app: Any = App("mistakes")
+
+REFUSED: list[tuple[str, Callable[[], Any], str]] = [
+    (
+        "a misspelt option of a tool",
+        lambda: app.tool(scope=["admin"])(handler),
+        "a tool has no option 'scope'; it has annotations, description, icons, meta, "
+        "name, scopes, thread, title",
+    ),
+    (
+        "a misspelt option of a resource",
+        lambda: app.resource("a://b", mimeType="text/html")(handler),
+        "a resource has no option 'mimeType'; it has annotations, cache_scope, "
+        "description, icons, meta, mime_type, name, scopes, size, thread, title, "
+        "ttl_ms",
+    ),
+    (
+        "an option of a tool on a prompt",
+        lambda: app.prompt(annotations={})(handler),
+        "a prompt has no option 'annotations'; it has description, icons, meta, name, "
+        "scopes, thread, title",
+    ),
+    (
+        "the name of a tool by position",
+        lambda: app.tool("search"),
+        "the name of a tool is an option: name='search'",
+    ),
+    (
+        "a resource without its URI",
+        lambda: app.resource(handler),
+        "a resource needs its URI: write @app.resource('scheme://name')",
+    ),
+    (
+        "an icon that is a URL",
+        lambda: App("x", icons=["https://example.com/icon.png"]),  # type: ignore[list-item]
+        "x: an icon is a dict with a src, not 'https://example.com/icon.png'",
+    ),
+    (
+        "one era as a string",
+        lambda: App("x", eras="modern"),  # type: ignore[arg-type]
+        "eras is a set: write {'modern'}",
+    ),
+    (
+        "one host as a string",
+        lambda: App("x", allowed_hosts="example.com"),
+        "allowed_hosts and allowed_origins are lists: write ['example.com']",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"), [pytest.param(*row, id=name) for name, *row in REFUSED]
+)
+def test_a_mistake_is_a_setup_error(mistake: Callable[[], Any], message: str) -> None:
+    """Ours."""
+    with pytest.raises(SetupError) as caught:
+        mistake()
+    assert str(caught.value) == message
+
+
+def test_a_file_without_an_app_is_told_what_to_write(tmp_path: Path) -> None:
+    """Ours."""
+    server = tmp_path / "without_an_app.py"
+    server.write_text("x = 1\n")
+    with pytest.raises(click.ClickException) as caught:
+        find_app(str(server))
+    assert caught.value.message == f"{server} has no App: write app = App('name')"
+
+
+FAILING = """
+import asyncio
+from mcpkit import App, handle_request
+
+app = App("failing")
+
+@app.tool
+def fail() -> str:
+    raise ConnectionError("the database is down")
+
+params = {"name": "fail"}
+call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+asyncio.run(handle_request(call, app))
+"""
+
+
+def test_what_a_tool_raised_is_printed_where_logging_is_not_set_up() -> None:
+    """Ours."""
+    run = [sys.executable, "-c", FAILING]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)  # noqa: S603  # ours
+    first, *_, last = done.stderr.splitlines()
+    assert (first, last) == (
+        "tools/call: tool 'fail' failed",
+        "ConnectionError: the database is down",
+    )
