@@ -14,7 +14,7 @@ from mcp_types import (
 )
 
 from tests.clients import tour
-from tests.clients.test_tour import PIXEL, TOOLS, WEATHER, Mode
+from tests.clients.test_tour import PIXEL, WEATHER, Mode
 
 MODES: list[Mode] = ["auto", "legacy"]
 
@@ -45,7 +45,7 @@ async def test_an_unknown_tool_raises_the_error(url: str, mode: Mode) -> None:
 @pytest.mark.parametrize("mode", MODES)
 async def test_lists_and_contents_are_what_was_sent(url: str, mode: Mode) -> None:
     async with fastmcp.Client(url, mode=mode) as client:
-        assert [tool.name for tool in await client.list_tools()] == TOOLS
+        assert [tool.name for tool in await client.list_tools()] == tour.TOOLS
         assert [str(item.uri) for item in await client.list_resources()] == [
             "test://static-text",
             "test://static-binary",

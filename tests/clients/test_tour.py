@@ -38,36 +38,6 @@ PIXEL: Final = (
 
 WEATHER: Final = {"city": "Oslo", "degrees": 3.0, "conditions": ["sun", "wind"]}
 
-TOOLS: Final = [
-    "test_simple_text",
-    "test_image_content",
-    "test_audio_content",
-    "test_embedded_resource",
-    "test_multiple_content_types",
-    "test_error_handling",
-    "test_structured_content",
-    "test_x_mcp_header",
-    "test_tool_with_progress",
-    "test_tool_with_logging",
-    "test_logging_tool",
-    "test_trigger_tool_change",
-    "test_trigger_prompt_change",
-    "test_input_required_result_elicitation",
-    "test_input_required_result_sampling",
-    "test_input_required_result_list_roots",
-    "test_input_required_result_request_state",
-    "test_input_required_result_multiple_inputs",
-    "test_input_required_result_multi_round",
-    "test_input_required_result_tampered_state",
-    "test_input_required_result_capabilities",
-    "test_missing_capability",
-    "test_streaming_elicitation",
-    "test_sampling",
-    "test_elicitation",
-    "test_elicitation_sep1034_defaults",
-    "test_elicitation_sep1330_enums",
-]
-
 DEFINITIONS: Final = {
     "test_simple_text": {
         "name": "test_simple_text",
@@ -337,7 +307,7 @@ async def test_a_client_sees_everything_as_it_is(
     seen = await take(url, mode)
     tools = seen.pop("tools")["tools"]
     legacy = mode == "legacy"
-    assert [tool["name"] for tool in tools] == TOOLS
+    assert [tool["name"] for tool in tools] == tour.TOOLS
     assert {
         tool["name"]: tool for tool in tools if tool["name"] in DEFINITIONS
     } == DEFINITIONS

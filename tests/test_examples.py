@@ -1,0 +1,302 @@
+"""Every file in examples/ imports, and serves what it claims."""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from mcpkit import App
+from mcpkit.protocol import headers as routing
+from mcpkit.protocol.era import CLIENT_CAPABILITIES, PROTOCOL_VERSION
+from mcpkit.protocol.methods import METHODS
+from tests.clients import tour
+from tests.wire import MODERN, check_response
+
+LEGACY: Final = "2025-11-25"
+FILES: Final = {
+    path.stem for path in (Path(__file__).parent.parent / "examples").glob("*.py")
+}
+
+# What lists call their elements, and what an element is known by.
+LISTS: Final = {
+    "tools": ("tools/list", "name"),
+    "resources": ("resources/list", "uri"),
+    "resourceTemplates": ("resources/templates/list", "uriTemplate"),
+    "prompts": ("prompts/list", "name"),
+}
+MARKS: Final = frozenset({"resultType", "_meta", "ttlMs", "cacheScope"})
+
+ALICE: Final = {"authorization": "Bearer alice-token"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visit:
+    """One call to an example, and what is listed there.
+
+    Attributes:
+        example: The name of the file.
+        lists: The names on the first page of each list; of other kinds there are none.
+        method: What is called.
+        params: With what.
+        answer: The result, or the error.
+        served: The name of the ASGI application in the file.
+        path: Where in it.
+        headers: What the example asks of its callers.
+        eras: The versions that it speaks.
+    """
+
+    example: str
+    lists: Mapping[str, list[str]]
+    method: str = "tools/call"
+    params: Mapping[str, Any]
+    answer: Mapping[str, Any]
+    served: str = "app"
+    path: str = "/mcp"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    eras: tuple[str, ...] = (MODERN, LEGACY)
+
+
+def call(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"name": tool, "arguments": arguments}
+
+
+def said(text: str, *, failed: bool = False) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}], "isError": failed}
+
+
+def structured(value: Any, text: str) -> dict[str, Any]:
+    return {**said(text), "structuredContent": value}
+
+
+VISITS: Final = [
+    Visit(
+        example="caching",
+        lists={"resources": ["news://today", "shop://terms"]},
+        method="resources/read",
+        params={"uri": "shop://terms"},
+        answer={
+            "contents": [
+                {"uri": "shop://terms", "mimeType": "text/plain", "text": "Be kind."}
+            ]
+        },
+    ),
+    Visit(
+        example="caller",
+        lists={"tools": ["whoami", "order"]},
+        params=call("order", isbn="978-0441013593"),
+        answer=said("Ordered 978-0441013593."),
+        headers=ALICE,
+    ),
+    Visit(
+        example="catalog",
+        lists={
+            "resources": ["shop://hours", "shop://stock"],
+            "resourceTemplates": ["books://{key}", "books://{key}/cover"],
+        },
+        method="resources/read",
+        params={"uri": "books://dune"},
+        answer={
+            "contents": [
+                {
+                    "uri": "books://dune",
+                    "mimeType": "text/plain",
+                    "text": "Dune, by Frank Herbert",
+                }
+            ]
+        },
+    ),
+    Visit(
+        example="embedded",
+        lists={"tools": ["whoami"]},
+        params=call("whoami"),
+        answer=said("You are alice."),
+        served="api",
+        path="/api/mcp",
+        headers=ALICE,
+    ),
+    Visit(
+        example="errors",
+        lists={"tools": ["divide", "balance", "order"]},
+        params=call("divide", a=1, b=0),
+        answer=said("b is zero. Ask for another number.", failed=True),
+    ),
+    Visit(
+        example="everything",
+        lists={
+            "tools": tour.TOOLS,
+            "resources": [
+                "test://static-text",
+                "test://static-binary",
+                "test://watched-resource",
+            ],
+            "resourceTemplates": [tour.TEMPLATE],
+            "prompts": [
+                "test_simple_prompt",
+                tour.PROMPT,
+                "test_prompt_with_embedded_resource",
+                "test_prompt_with_image",
+                "test_input_required_result_prompt",
+            ],
+        },
+        params=call("test_simple_text"),
+        answer=said("This is a simple text response for testing."),
+    ),
+    Visit(
+        example="hello",
+        lists={"tools": ["greet"]},
+        params=call("greet", name="Ada"),
+        answer=said("Hello, Ada!"),
+    ),
+    Visit(
+        example="hosts",
+        lists={"tools": ["ping"]},
+        params=call("ping"),
+        answer=said("pong"),
+    ),
+    Visit(
+        example="lifespan",
+        lists={"tools": ["add_note", "read_notes"]},
+        params=call("add_note", text="Bring a hat."),
+        answer=said("Kept."),
+    ),
+    Visit(
+        example="live",
+        lists={"tools": ["define", "forget"]},
+        params=call("forget", name="greeting"),
+        answer=said("There is no tool greeting.", failed=True),
+    ),
+    Visit(
+        example="mounted",
+        lists={"tools": ["search"]},
+        params=call("search", title="Dune"),
+        answer=said("There is one copy of Dune."),
+        served="api",
+        path="/shop/mcp",
+    ),
+    Visit(
+        example="mounted",
+        lists={"tools": ["restock"]},
+        params=call("restock", title="Dune", copies=2),
+        answer=said("Ordered 2 of Dune."),
+        served="api",
+        path="/staff",
+    ),
+    Visit(
+        example="paging",
+        lists={"tools": ["spring", "summer"]},
+        params=call("winter"),
+        answer=said("In winter you would like it here."),
+    ),
+    Visit(
+        example="prompts",
+        lists={"prompts": ["review", "interview"]},
+        method="prompts/get",
+        params=call("review", title="Dune"),
+        answer={
+            "description": "Review a book.",
+            "messages": [
+                {
+                    "role": "user",
+                    "content": {"type": "text", "text": "Write a kind review of Dune."},
+                }
+            ],
+        },
+    ),
+    Visit(
+        example="returns",
+        lists={"tools": ["words", "numbers", "blocks", "by_hand"]},
+        params=call("numbers"),
+        answer=structured(
+            {"day": "2026-07-28", "degrees": 21.5},
+            '{"day":"2026-07-28","degrees":21.5}',
+        ),
+    ),
+    Visit(
+        example="sans_io",
+        lists={"tools": ["greet"]},
+        params=call("greet"),
+        answer=said("Hello!"),
+        eras=(MODERN,),
+    ),
+    Visit(
+        example="threads",
+        lists={"tools": ["blocking", "waiting", "instant"]},
+        params=call("blocking"),
+        answer=said("done"),
+    ),
+    Visit(
+        example="tools",
+        lists={"tools": ["search"]},
+        params=call("search", title="nothing"),
+        answer=structured([], "[]"),
+        eras=(MODERN,),
+    ),
+    Visit(
+        example="transport",
+        lists={"tools": ["add"]},
+        params=call("add", a=1, b=2),
+        answer=structured(3, "3"),
+        eras=(MODERN,),
+    ),
+]
+
+ASKED: Final = [
+    pytest.param(visit, version, id=f"{visit.example}, {visit.path}, {version}")
+    for visit in VISITS
+    for version in visit.eras
+]
+
+
+def test_every_example_is_visited() -> None:
+    assert {visit.example for visit in VISITS} == FILES
+
+
+@pytest.mark.parametrize("example", sorted(FILES))
+def test_an_example_has_an_app(example: str) -> None:
+    app = importlib.import_module(f"examples.{example}").app
+    # The core alone has none: there it is a function.
+    assert isinstance(app, App) is (example != "sans_io")
+
+
+@pytest.mark.parametrize(("visit", "version"), ASKED)
+async def test_an_example_lists_what_it_has(visit: Visit, version: str) -> None:
+    listed = {}
+    for kind, (method, key) in LISTS.items():
+        answer = await ask(visit, version, method)
+        if answer.get(kind):
+            listed[kind] = [item[key] for item in answer[kind]]
+    assert listed == visit.lists
+
+
+@pytest.mark.parametrize(("visit", "version"), ASKED)
+async def test_an_example_answers_a_call(visit: Visit, version: str) -> None:
+    answer = await ask(visit, version, visit.method, visit.params)
+    assert {k: answer[k] for k in answer if k not in MARKS} == visit.answer
+
+
+async def ask(
+    visit: Visit, version: str, method: str, params: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Send a request to an example, and return the result or the error."""
+    app = getattr(importlib.import_module(f"examples.{visit.example}"), visit.served)
+    sent = dict(params or {})
+    headers = {routing.VERSION.decode(): version, **visit.headers}
+    if version == MODERN:
+        sent["_meta"] = {PROTOCOL_VERSION: version, CLIENT_CAPABILITIES: {}}
+        headers[routing.METHOD.decode()] = method
+        named_by = METHODS[method].named_by
+        if named_by is not None:
+            headers[routing.NAME.decode()] = sent[named_by]
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": sent}
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=app), base_url="http://localhost"
+    ) as client:
+        reply = await client.post(visit.path, json=message, headers=headers)
+    answered = reply.json()
+    check_response(answered, method, version)
+    outcome: dict[str, Any] = answered.get("result", answered.get("error"))
+    return outcome
