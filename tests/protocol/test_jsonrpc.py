@@ -395,23 +395,33 @@ def test_a_malformed_message_is_answered_under_its_id_if_it_has_one(
     assert (type(found), found) == (type(request_id), request_id)
 
 
-def test_booleans_are_no_ids_and_subclasses_of_strings_are() -> None:
-    assert [is_request_id(value) for value in (1, "", True, 1.0, None)] == [
-        True,
-        True,
-        False,
-        False,
-        False,
-    ]
+REQUEST_IDS: list[tuple[object, bool]] = [
+    # value, whether it may be an id
+    (1, True),
+    ("", True),
+    (True, False),
+    (1.0, False),
+    (None, False),
+]
 
 
-def test_only_a_dictionary_is_an_object() -> None:
-    assert [is_object(value) for value in ({}, [], None, "{}")] == [
-        True,
-        False,
-        False,
-        False,
-    ]
+@pytest.mark.parametrize(("value", "truth"), REQUEST_IDS)
+def test_a_string_or_an_integer_is_an_id(value: object, *, truth: bool) -> None:
+    """Spec 2026-07-28, schema: RequestId."""
+    assert is_request_id(value) is truth
+
+
+OBJECTS: list[tuple[object, bool]] = [
+    ({}, True),
+    ([], False),
+    (None, False),
+    ("", False),
+]
+
+
+@pytest.mark.parametrize(("value", "truth"), OBJECTS)
+def test_a_dictionary_is_an_object(value: object, *, truth: bool) -> None:
+    assert is_object(value) is truth
 
 
 RESPONSES: list[tuple[str, str | int, dict[str, Any], bytes]] = [
