@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from mcpkit.backends.base import Backend
 from mcpkit.backends.memory import MemoryBackend
-from mcpkit.context import Context
+from mcpkit.context import Context, Session
 from mcpkit.errors import SetupError
 from mcpkit.protocol.capabilities import server_capabilities
 from mcpkit.protocol.content import without_none
@@ -84,6 +84,8 @@ class Server:
         backend: What its workers share.
         threads: Where sync handlers run.
         state: What the lifespan yielded.
+        sessions: Legacy sessions by token and principal, to spare opening a token
+            again. Forgetting one costs time alone.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class Server:
         self._key_is_drawn = not keys
         self._sealer = Sealer(keys or [secrets.token_bytes(MIN_KEY_BYTES)])
         self.state: Any = None
+        self.sessions: dict[tuple[str, str | None], Session] = {}
 
     def has(self, capability: str) -> bool:
         """Whether the server has a capability, so that its methods exist."""

@@ -29,6 +29,9 @@ SESSION_SECONDS: Final = 24 * 60 * 60
 _MAX_CAPABILITIES: Final = 4096
 """How large the capabilities of a client may be, in bytes: they travel in a header."""
 
+_REMEMBERED: Final = 1024
+"""How many tokens are remembered that were opened already."""
+
 _ENDED: Final = "session-ended:"
 _LEVEL: Final = "session-level:"
 
@@ -106,20 +109,27 @@ async def find_session(server: Server, token: str, principal: Any) -> Session | 
     That it was signed by a stranger, belongs to another principal, has expired
     or was ended are one to the client; the log can tell them apart.
     """
-    binding = [server.name, principal_id(principal)]
-    try:
-        payload, issued = server.open(
-            "session", binding, token, max_age=SESSION_SECONDS
-        )
-    except SealError as error:
-        logger.info("a session is refused: %s", error)
-        return None
-    session = Session(
-        payload["i"], payload["v"], payload["c"], issued + SESSION_SECONDS
-    )
+    key = (token, principal_id(principal))
+    session = server.sessions.get(key)
+    if session is None or session.expires <= time.time():
+        try:
+            session = _read(server, *key)
+        except SealError as error:
+            logger.info("a session is refused: %s", error)
+            return None
+        if len(server.sessions) >= _REMEMBERED:
+            server.sessions.clear()
+        server.sessions[key] = session
     if await server.backend.get(_ENDED + session.id) is not None:
         return None
     return session
+
+
+def _read(server: Server, token: str, principal: str | None) -> Session:
+    binding = [server.name, principal]
+    payload, issued = server.open("session", binding, token, max_age=SESSION_SECONDS)
+    expires = issued + SESSION_SECONDS
+    return Session(payload["i"], payload["v"], payload["c"], expires)
 
 
 async def end_session(server: Server, session: Session) -> None:

@@ -103,12 +103,9 @@ def shape(
     """
     result_type = _RESULT_TYPES.get(result.kind, "complete")
     shaped = {"resultType": result_type, **result.members()}
-    meta = shaped.pop("_meta", None)
-    meta = dict(meta) if is_object(meta) else {}
-    if result.metadata:
-        meta.update(result.metadata)
-    if meta:
-        meta = {key: value for key, value in meta.items() if key not in REQUEST_SCOPED}
+    meta = {}
+    if result.metadata or "_meta" in shaped:
+        meta = _own_meta(shaped.pop("_meta", None), result.metadata or {})
     if server_info is not None:
         meta[SERVER_INFO] = server_info
     if meta:
@@ -121,6 +118,11 @@ def shape(
         shaped["ttlMs"] = hints.ttl_ms
         shaped["cacheScope"] = hints.scope
     return shaped
+
+
+def _own_meta(meta: object, added: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {**meta, **added} if is_object(meta) else added
+    return {key: value for key, value in merged.items() if key not in REQUEST_SCOPED}
 
 
 def _hints(result: Result, default: Cache) -> Cache:
