@@ -459,7 +459,9 @@ def _number(detail: ErrorDetails, *, coerce: bool) -> int | float | None:
     kind = detail["type"]
     if coerce and isinstance(value, str) and kind in ("int_type", "float_type"):
         value = from_json(value) if _JSON_NUMBER.match(value) else None
-        if isinstance(value, int) or (kind == "float_type" and value is not None):
+        if isinstance(value, int):
+            return value
+        if isinstance(value, float) and kind == "float_type":
             return value if math.isfinite(value) else None
     if isinstance(value, float) and kind in ("int_type", "literal_error", "enum"):
         return int(value) if value.is_integer() else None

@@ -1,5 +1,6 @@
 """One request to an app, in a revision, and its checked response."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -112,6 +113,6 @@ def failed(message: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": message}], "isError": True}
 
 
-def structured(encoded: str, value: Any) -> dict[str, Any]:
-    """Return the result of a tool that answers with a structure, and its JSON."""
-    return {**text(encoded), "structuredContent": value}
+def structured(encoded: str) -> dict[str, Any]:
+    """Return the result of a tool that answers with a structure, given its JSON."""
+    return {**text(encoded), "structuredContent": json.loads(encoded)}
