@@ -13,8 +13,8 @@ help:  ## List the targets
 
 .PHONY: run
 run: $(VENV)/.run  ## Set up, and serve examples/hello.py on PORT
-	@$(PY) -m tests.curl $(PORT)
-	@$(VENV)/bin/uvicorn examples.hello:app --port $(PORT)
+	@sed 's/:8000/:$(PORT)/' examples/curl.txt
+	@$(PY) -m uvicorn examples.hello:app --port $(PORT)
 
 .PHONY: test
 test: install  ## Set up, and run every test; make test ARGS="-k era"
@@ -48,9 +48,13 @@ clean:  ## Remove what the other targets leave behind
 	rm -rf build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -rf $(VENV) .venv-mcp1 .venv-oldest $(CONFORMANCE)/node_modules
 
+# Half a virtual environment would look whole the next time.
 $(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --upgrade 'pip>=25.1'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 is needed, or a newer one: make run PYTHON=python3.12")'
+	@echo "Making $(VENV)"
+	@$(PYTHON) -m venv $(VENV) && \
+		$(PY) -m pip install --quiet --upgrade 'pip>=25.1' || \
+		{ rm -rf $(VENV); exit 1; }
 
 $(VENV)/.run: pyproject.toml | $(VENV)/bin/python
 	$(PY) -m pip install --quiet --editable .
