@@ -49,6 +49,9 @@ _UNSCHEMATISABLE: Final = (
 
 _MAX_FAULTS: Final = 20
 
+# The module of Depends, Header and the others; importing it takes long.
+_FASTAPI_MARKERS: Final = "fastapi.params"
+
 
 class ArgumentsError(MCPKitError):
     """The arguments of a call do not match the schema; a line for each fault.
@@ -155,9 +158,9 @@ def read_signature(function: Callable[..., Any], what: str) -> Signature:
     positional: list[str] = []
     context = None
     for parameter in _parameters(function):
-        _check_parameter(parameter, what)
         name = parameter.name
         hint = hints.get(name, Any)
+        _check_parameter(parameter, hint, what)
         if parameter.kind is parameter.POSITIONAL_ONLY:
             positional.append(name)
         if parameter.default is not parameter.empty:
@@ -254,7 +257,7 @@ def _has_code(function: Callable[..., Any]) -> bool:
     return isinstance(function, types.FunctionType)
 
 
-def _check_parameter(parameter: inspect.Parameter, what: str) -> None:
+def _check_parameter(parameter: inspect.Parameter, hint: Any, what: str) -> None:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         raise SetupError(
             f"{what}: {parameter} takes arguments without a name; write out the "
@@ -264,6 +267,14 @@ def _check_parameter(parameter: inspect.Parameter, what: str) -> None:
         raise SetupError(
             f"{what}: the parameter {parameter.name!r} looks like an unbound method; "
             "register the bound method of an instance instead"
+        )
+    # What the host would fill in must never become what the client may choose.
+    markers = (parameter.default, *getattr(hint, "__metadata__", ()))
+    if any(type(marker).__module__ == _FASTAPI_MARKERS for marker in markers):
+        raise SetupError(
+            f"{what}: the parameter {parameter.name!r} is one that FastAPI fills in, "
+            "which a handler can't have; take a Context, and read ctx.request or "
+            "ctx.principal"
         )
 
 

@@ -4,16 +4,25 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import pytest
+from fastapi import Depends, Header
 
 from mcpkit import App, SetupError
 from mcpkit.cli import find_app
 
 
 def handler() -> str:
+    raise NotImplementedError
+
+
+def depends(user: Annotated[str, Depends(handler)]) -> str:
+    raise NotImplementedError
+
+
+def reads_a_header(token: str = Header()) -> str:
     raise NotImplementedError
 
 
@@ -48,6 +57,19 @@ REFUSED: list[tuple[str, Callable[[], Any], str]] = [
         "a resource without its URI",
         lambda: app.resource(handler),
         "a resource needs its URI: write @app.resource('scheme://name')",
+    ),
+    (
+        "a dependency of FastAPI",
+        lambda: app.tool(depends),
+        "tool 'depends': the parameter 'user' is one that FastAPI fills in, which a "
+        "handler can't have; take a Context, and read ctx.request or ctx.principal",
+    ),
+    (
+        "a header of FastAPI",
+        lambda: app.tool(reads_a_header),
+        "tool 'reads_a_header': the parameter 'token' is one that FastAPI fills in, "
+        "which a handler can't have; take a Context, and read ctx.request or "
+        "ctx.principal",
     ),
     (
         "an icon that is a URL",
