@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote
 
-MAX_URI_BYTES: Final = 8 * 1024
-"""The length of the longest URI that is matched, in bytes."""
+MAX_URI_LENGTH: Final = 8 * 1024
+"""The length of the longest URI that is matched, in characters."""
 
 _EXPRESSION: Final = re.compile(r"\{([^{}]*)\}")
 _VARIABLE: Final = re.compile(r"(\+?)([A-Za-z_][A-Za-z0-9_]*)\Z")
@@ -65,7 +65,7 @@ class UriTemplate:
 
     def match(self, uri: str) -> dict[str, str] | None:
         """Return the decoded variables, or `None` when the URI is not of this form."""
-        if len(uri) > MAX_URI_BYTES:
+        if len(uri) > MAX_URI_LENGTH:
             return None
         parts = self._parts
         # The one variable that may hold slashes takes what the others leave.
@@ -143,6 +143,12 @@ def _match_forward(
     Variables hold no slash, so that a shorter match leaves every choice open to
     the parts that follow: no backtracking is needed.
 
+    Args:
+        parts: The parts, of which the last is a text unless the match goes
+            `to_end`.
+        uri: What they are matched with.
+        to_end: The match must end where the URI does.
+
     Returns:
         The raw values and where the match ends, or `None`.
     """
@@ -157,7 +163,7 @@ def _match_forward(
         following = parts[index + 1] if index + 1 < len(parts) else None
         last = index + 2 >= len(parts)
         if following is None:
-            stop = len(uri) if to_end else _segment_end(uri, position)
+            stop = len(uri)
         elif last and to_end:
             stop = len(uri) - len(str(following))
         else:
@@ -168,11 +174,6 @@ def _match_forward(
         values.append(value)
         position = stop
     return None if to_end and position != len(uri) else (values, position)
-
-
-def _segment_end(uri: str, position: int) -> int:
-    end = uri.find("/", position)
-    return len(uri) if end < 0 else end
 
 
 def _decoded(parts: list[str | _Variable], values: list[str]) -> dict[str, str] | None:
