@@ -6,6 +6,7 @@ of the revision that the client speaks.
 Spec 2025-11-25, 2025-06-18 and 2025-03-26: server/tools, resources, prompts.
 """
 
+import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -14,7 +15,6 @@ from mcpkit.errors import INTERNAL_ERROR, ProtocolError
 from mcpkit.protocol.jsonrpc import (
     Encoded,
     RequestId,
-    decode,
     encode_result,
     error_response,
     is_object,
@@ -64,7 +64,8 @@ def to_response(
         shaped = shape(outcome, revision=revision)
     except ProtocolError as error:
         return error_response(error, request_id=request_id)
-    return success_response(decode(encode_result(shaped)), request_id)
+    # Not `decode`: its bounds are for what comes in.
+    return success_response(json.loads(encode_result(shaped)), request_id)
 
 
 def shape(result: Result, *, revision: Revision = LATEST_LEGACY) -> dict[str, Any]:

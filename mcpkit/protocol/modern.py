@@ -7,6 +7,7 @@ interim result never does, and the answer to a retry may not be kept at all.
 Spec 2026-07-28, basic/index: Responses, and server/utilities/caching.
 """
 
+import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -25,7 +26,6 @@ from mcpkit.errors import (
 from mcpkit.protocol.era import REQUEST_SCOPED, SERVER_INFO
 from mcpkit.protocol.jsonrpc import (
     RequestId,
-    decode,
     encode_result,
     error_response,
     is_object,
@@ -80,7 +80,8 @@ def to_response(
     if isinstance(outcome, ProtocolError):
         return error_response(sendable(outcome), request_id=request_id)
     shaped = shape(method, outcome, server_info=server_info, cache=cache)
-    return success_response(decode(encode_result(shaped)), request_id)
+    # Not `decode`: its bounds are for what comes in.
+    return success_response(json.loads(encode_result(shaped)), request_id)
 
 
 def shape(
