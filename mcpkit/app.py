@@ -410,7 +410,7 @@ class App(Server):
         if scope["type"] == "http":
             if self._is_endpoint(scope):
                 return await self._endpoint(scope, receive, send)
-            return await _not_found(send)
+            return await _not_found(send, scope.get("root_path", "") + self.path)
         if scope["type"] == "lifespan":
             return await self._serve_lifespan(receive, send)
         return await send({"type": "websocket.close", "code": 1000})
@@ -440,7 +440,11 @@ class App(Server):
         await send({"type": "lifespan.shutdown.complete"})
 
 
-async def _not_found(send: Send) -> None:
-    headers = [(b"content-type", b"text/plain"), (b"content-length", b"9")]
+async def _not_found(send: Send, served: str) -> None:
+    body = f"Not Found: MCP is served at {served or '/'}".encode()
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", b"%d" % len(body)),
+    ]
     await send({"type": "http.response.start", "status": 404, "headers": headers})
-    await send({"type": "http.response.body", "body": b"Not Found"})
+    await send({"type": "http.response.body", "body": body})

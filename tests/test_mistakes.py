@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import click
+import httpx
 import pytest
-from fastapi import Depends, Header
+from fastapi import Depends, FastAPI, Header
 
 from mcpkit import App, SetupError
 from mcpkit.cli import find_app
@@ -97,6 +98,27 @@ def test_a_mistake_is_a_setup_error(mistake: Callable[[], Any], message: str) ->
     with pytest.raises(SetupError) as caught:
         mistake()
     assert str(caught.value) == message
+
+
+hosted = FastAPI()
+hosted.mount("/tools", app)
+
+
+@pytest.mark.parametrize(
+    ("asgi", "path", "served"), [(app, "/", "/mcp"), (hosted, "/tools/x", "/tools/mcp")]
+)
+async def test_a_wrong_path_is_told_the_right_one(
+    asgi: Any, path: str, served: str
+) -> None:
+    """Ours."""
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=asgi), base_url="http://localhost"
+    ) as client:
+        reply = await client.post(path)
+    assert (reply.status_code, reply.text) == (
+        404,
+        f"Not Found: MCP is served at {served}",
+    )
 
 
 def test_a_file_without_an_app_is_told_what_to_write(tmp_path: Path) -> None:
