@@ -49,6 +49,20 @@ _UNSCHEMATISABLE: Final = (
 
 _MAX_FAULTS: Final = 20
 
+_KINDS: Final = frozenset(
+    {
+        "text",
+        "structured",
+        "resource",
+        "error",
+        "raw",
+        "wire",
+        "input_required",
+        "task",
+    }
+)
+"""The kinds of results that a tool may return."""
+
 # The module of Depends, Header and the others; importing it takes long.
 _FASTAPI_MARKERS: Final = "fastapi.params"
 
@@ -523,6 +537,8 @@ class Returns:
             ValueError: The value has no JSON form.
         """
         if isinstance(value, Result):
+            if value.kind not in _KINDS:
+                raise ValueError(f"a {value.kind} result is no result of a tool")
             return _encoded(value)
         if self._validator is None:
             return self._unstructured(value)

@@ -9,7 +9,7 @@ from mcpkit.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, ScopeEr
 from mcpkit.protocol.capabilities import check_capabilities
 from mcpkit.protocol.inputs import required_capabilities
 from mcpkit.protocol.jsonrpc import is_object
-from mcpkit.protocol.results import Result
+from mcpkit.protocol.results import Kind, Result
 from mcpkit.protocol.sealing import SealError
 from mcpkit.server import Server, logger
 from mcpkit.signature import non_finite
@@ -68,6 +68,22 @@ def warn_of_null(what: str, value: Any) -> None:
     path = non_finite(value)
     if path is not None:
         logger.warning("%s: NaN or an infinity became null: %s", what, path or "it")
+
+
+def check_kind(result: Result, *kinds: Kind) -> Result:
+    """Return a result that a handler built, when it answers the method at hand.
+
+    Args:
+        result: The result.
+        kinds: The kinds that it may have; those that a handler ought to build
+            come first.
+
+    Raises:
+        TypeError: It was built for another method.
+    """
+    if result.kind not in kinds:
+        raise TypeError(f"a {result.kind} result is no answer; {kinds[0]} is")
+    return result
 
 
 def check_scopes(component: Component, context: Context) -> None:

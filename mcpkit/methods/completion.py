@@ -7,6 +7,7 @@ from mcpkit.components import HandlerError
 from mcpkit.context import Context
 from mcpkit.errors import ProtocolError
 from mcpkit.methods.common import (
+    check_kind,
     check_scopes,
     internal_error,
     invalid_params,
@@ -76,7 +77,7 @@ def _reference(server: Server, context: Context, reference: dict[str, Any]) -> s
 
 def _result(values: Any) -> Result:
     if isinstance(values, Result):
-        return values
+        return check_kind(values, "completion", "wire")
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise TypeError(
             f"a completion returns a list of strings, not {type(values).__name__}"

@@ -7,6 +7,7 @@ from mcpkit.context import Context
 from mcpkit.errors import ProtocolError
 from mcpkit.methods.common import (
     ask,
+    check_kind,
     check_scopes,
     internal_error,
     invalid_params,
@@ -82,7 +83,7 @@ def _bind(prompt: Prompt, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _result(value: Any, prompt: Prompt) -> Result:
     if isinstance(value, Result):
-        return value
+        return check_kind(value, "prompt_get", "wire", "input_required")
     several = value if isinstance(value, (list, tuple)) else [value]
     messages = [_message(item) for item in several]
     return Result.prompt_get(messages, description=prompt.description)

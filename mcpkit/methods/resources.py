@@ -10,6 +10,7 @@ from mcpkit.context import Context
 from mcpkit.errors import RESOURCE_NOT_FOUND, ProtocolError
 from mcpkit.methods.common import (
     ask,
+    check_kind,
     check_scopes,
     internal_error,
     paginate,
@@ -17,7 +18,14 @@ from mcpkit.methods.common import (
     string_param,
     warn_of_null,
 )
-from mcpkit.protocol.content import File, resource_contents
+from mcpkit.protocol.content import (
+    Audio,
+    Block,
+    File,
+    Image,
+    Text,
+    resource_contents,
+)
 from mcpkit.protocol.jsonrpc import encode
 from mcpkit.protocol.results import Result
 from mcpkit.server import Server
@@ -80,7 +88,7 @@ def _not_found(uri: str) -> ProtocolError:
 
 def _result(value: Any, uri: str, resource: Resource | ResourceTemplate) -> Result:
     if isinstance(value, Result):
-        return value
+        return check_kind(value, "resource_read", "wire", "input_required")
     return Result.resource_read(
         _contents(value, uri, resource.mime_type),
         ttl_ms=resource.ttl_ms,
@@ -89,11 +97,10 @@ def _result(value: Any, uri: str, resource: Resource | ResourceTemplate) -> Resu
 
 
 def _contents(value: Any, uri: str, mime_type: str | None) -> list[dict[str, Any]]:
+    several = value if isinstance(value, (list, tuple)) else [value]
+    if several and all(isinstance(item, Block) for item in several):
+        return [_from_block(item, uri, mime_type) for item in several]
     match value:
-        case File():
-            return [value.members()["resource"]]
-        case list() if value and all(isinstance(item, File) for item in value):
-            return [item.members()["resource"] for item in value]
         case str():
             return [resource_contents(uri, value, mime_type or "text/plain")]
         case bytes() | bytearray() | memoryview():
@@ -102,3 +109,16 @@ def _contents(value: Any, uri: str, mime_type: str | None) -> list[dict[str, Any
             warn_of_null(f"resource {uri!r}", value)
             text = encode(value).decode()
             return [resource_contents(uri, text, mime_type or "application/json")]
+
+
+def _from_block(block: Block, uri: str, mime_type: str | None) -> dict[str, Any]:
+    match block:
+        case File(meta=meta):
+            return resource_contents(block.uri, block.data, block.mime_type, meta)
+        case Text(meta=meta):
+            kind = mime_type or "text/plain"
+            return resource_contents(uri, block.text, kind, meta)
+        case Image(meta=meta) | Audio(meta=meta):
+            return resource_contents(uri, block.data, block.mime_type, meta)
+        case _:
+            raise TypeError(f"a {type(block).__name__} is no contents of a resource")
