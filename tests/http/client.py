@@ -130,6 +130,7 @@ async def post(
     *,
     path: str = "/mcp",
     version: str | None = None,
+    message: Json | None = None,
 ) -> httpx.Response:
     """Post a body, and return the reply.
 
@@ -140,12 +141,13 @@ async def post(
             message.
         path: Where.
         version: The revision of the reply, where the request does not tell.
+        message: The message that the body holds, where it comes in parts.
     """
     if headers is None:
         headers = headers_of(content) if isinstance(content, dict) else JSON_HEADERS
     raw = json.dumps(content) if isinstance(content, (dict, list)) else content
     reply = await send(app, "POST", headers, raw, path=path)
-    check(reply, content, headers, version=version)
+    check(reply, message or content, headers, version=version)
     return reply
 
 
@@ -189,9 +191,10 @@ def check(
     assert reply.headers["content-type"] == "application/json"
     assert reply.headers["content-length"] == str(len(reply.content))
     answer = reply.json()
+    sent = _read(content) if isinstance(content, bytes) else content
     asked = {
         json.dumps(message.get("id")): message
-        for message in (content if isinstance(content, list) else [content])
+        for message in (sent if isinstance(sent, list) else [sent])
         if isinstance(message, dict)
     }
     for response in answer if isinstance(answer, list) else [answer]:
@@ -204,15 +207,20 @@ def check(
         )
 
 
+def _read(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _version_of(response: Json, message: Json, headers: Headers) -> str:
     if "id" not in response:
         return MODERN
     if response["id"] is None:
         return LEGACY
     if message.get("method") == "initialize" and "result" in response:
-        negotiated = response["result"]["protocolVersion"]
-        assert negotiated in LEGACY_VERSIONS or negotiated in REVISIONS
-        return str(negotiated)
+        return str(response["result"]["protocolVersion"])
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     if isinstance(meta, dict) and meta.keys() & {PROTOCOL_VERSION, CLIENT_CAPABILITIES}:
@@ -220,7 +228,8 @@ def _version_of(response: Json, message: Json, headers: Headers) -> str:
     named = dict(_lines(headers)).get(routing.VERSION, b"").decode("latin-1").strip()
     if not named:
         return MODERN if message.get("method") == "server/discover" else ASSUMED.version
-    return named if named in LEGACY_VERSIONS else MODERN
+    revision = REVISIONS.get(named)
+    return MODERN if revision is None else revision.version
 
 
 def error(

@@ -1,11 +1,10 @@
 """The oldest releases that pyproject.toml allows embed an app as the newest do."""
 
-import os
 import subprocess
 from pathlib import Path
 from typing import Final
 
-import pytest
+from tests.clients.processes import missing
 
 ROOT: Final = Path(__file__).parent.parent.parent
 PYTHON: Final = ROOT / ".venv-oldest" / "bin" / "python"
@@ -15,10 +14,7 @@ ASKED: Final = (ROOT / "tests" / "oldest.txt").read_text(encoding="utf-8").split
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the oldest environment's Python, which `make install` sets up."""
     if not PYTHON.exists():
-        missing = f"{PYTHON} is missing: run make install"
-        if os.environ.get("CI") == "true":
-            pytest.fail(missing)
-        pytest.skip(missing)
+        missing("the environment of the oldest releases")
     return subprocess.run(  # noqa: S603  # the arguments are ours
         [PYTHON, *arguments],
         cwd=ROOT,
