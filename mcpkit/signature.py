@@ -4,6 +4,7 @@ Everything is worked out once, when the function is registered; a function that
 can't work is a `SetupError` there, which says what to write instead.
 """
 
+import contextlib
 import functools
 import inspect
 import math
@@ -135,11 +136,19 @@ class Signature:
     def bind_strings(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Validate strings, which take the type of their parameter.
 
+        What no string can become, such as a list, is written as JSON.
+
         Raises:
             ArgumentsError: An argument is missing, unknown, or not of its type.
         """
         try:
             return self._validator.validate_strings(arguments)  # type: ignore[no-any-return]
+        except ValidationError as error:
+            decoded = _decoded(arguments, error)
+            if decoded is None:
+                raise ArgumentsError(describe_faults(error)) from None
+        try:
+            return self._validator.validate_json(to_json(decoded))  # type: ignore[no-any-return]
         except ValidationError as error:
             raise ArgumentsError(describe_faults(error)) from None
 
@@ -255,9 +264,10 @@ def _hints(function: Callable[..., Any], what: str) -> dict[str, Any]:
     target = innermost(function)
     if inspect.isclass(target):
         raise SetupError(f"{what}: register a function that builds it, not a class")
-    enclosing = inspect.getclosurevars(target).nonlocals if _has_code(target) else {}
     try:
-        return typing.get_type_hints(target, localns=enclosing, include_extras=True)
+        return typing.get_type_hints(
+            target, localns=_enclosing(target), include_extras=True
+        )
     except NameError as error:
         raise SetupError(
             f"{what}: the annotation {error.name!r} can't be resolved; define or "
@@ -267,8 +277,16 @@ def _hints(function: Callable[..., Any], what: str) -> dict[str, Any]:
         raise SetupError(f"{what}: an annotation can't be resolved: {error}") from error
 
 
-def _has_code(function: Callable[..., Any]) -> bool:
-    return isinstance(function, types.FunctionType)
+def _enclosing(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the variables of the enclosing functions that have a value by now."""
+    if not isinstance(function, types.FunctionType):
+        return {}
+    variables = {}
+    cells = function.__closure__ or ()
+    for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
+        with contextlib.suppress(ValueError):
+            variables[name] = cell.cell_contents
+    return variables
 
 
 def _check_parameter(parameter: inspect.Parameter, hint: Any, what: str) -> None:
@@ -403,6 +421,7 @@ _EXPECTED: Final[Mapping[str, str]] = types.MappingProxyType(
         "dict_type": "object",
         "model_type": "object",
         "dataclass_type": "object",
+        "arguments_type": "object",
         "model_attributes_type": "object",
         "date_type": "string with a date",
         "time_type": "string with a time",
@@ -414,6 +433,10 @@ _EXPECTED: Final[Mapping[str, str]] = types.MappingProxyType(
     }
 )
 """What pydantic's type errors expected, in the words of JSON."""
+
+_CONTAINERS: Final = frozenset(
+    kind for kind, expected in _EXPECTED.items() if expected in ("array", "object")
+)
 
 _JSON_NUMBER: Final = re.compile(
     r"-?(0|[1-9]\d{0,999})(\.\d{1,999})?([eE][+-]?\d{1,3})?\Z"
@@ -477,6 +500,23 @@ def _mended(encoded: bytes, error: ValidationError, *, coerce: bool) -> bytes | 
         if number is not None:
             mended |= _replace(arguments, detail["loc"], detail["input"], number)
     return to_json(arguments) if mended else None
+
+
+def _decoded(
+    arguments: Mapping[str, Any], error: ValidationError
+) -> dict[str, Any] | None:
+    """Return the strings, decoded from JSON where they can't be strings."""
+    if error.error_count() > _MAX_FAULTS:
+        return None
+    decoded = dict(arguments)
+    for detail in error.errors(include_url=False, include_context=False):
+        name = str(detail["loc"][0])
+        if detail["type"] in _CONTAINERS and isinstance(decoded.get(name), str):
+            try:
+                decoded[name] = from_json(decoded[name], allow_inf_nan=False)
+            except ValueError:
+                return None
+    return None if decoded == arguments else decoded
 
 
 def _number(detail: ErrorDetails, *, coerce: bool) -> int | float | None:

@@ -1075,6 +1075,15 @@ def test_types_of_an_enclosing_function_are_found() -> None:
     assert signature.bind({"a": {"n": 1}})["a"].n == 1
 
 
+def test_a_variable_that_is_assigned_later_does_not_disturb() -> None:
+    def ask(a: int) -> int:
+        return a + later
+
+    signature = read_signature(ask, "tool 'ask'")
+    later = 1
+    assert ask(**signature.bind({"a": 1})) == 2
+
+
 async def coroutine(a: int) -> int:
     return a
 
@@ -1292,6 +1301,13 @@ STRINGS = [
     ("a date", date, "2020-01-02", date(2020, 1, 2)),
     ("a literal", Literal["a", "b"], "a", "a"),
     ("an optional", int | None, "3", 3),
+    ("PRM-01 a list", list[int], "[1, 2]", [1, 2]),
+    ("an optional list", list[int] | None, "[1, 2]", [1, 2]),
+    ("a set", set[str], '["a"]', {"a"}),
+    ("a dict", dict[str, int], '{"a": 1}', {"a": 1}),
+    ("a model", Point, '{"x": 1, "y": 2.5}', Point(x=1, y=2.5)),
+    ("a dataclass", Item, '{"name": "a"}', Item("a")),
+    ("a list or a text", list[int] | str, "[1, 2]", "[1, 2]"),
 ]
 
 
@@ -1307,7 +1323,41 @@ def test_a_string_takes_the_type_of_its_parameter(
     assert (bound, type(bound)) == (received, type(received))
 
 
-def test_a_string_that_is_not_of_its_type_is_refused() -> None:
+NO_STRINGS = [
+    # id, annotation, string, what the client reads
+    ("PRM-01 no integer", int, "hunter2", "a: input should be a valid integer"),
+    ("no truth", bool, "hunter2", "a: input should be a valid boolean"),
+    ("no JSON", list[int], "hunter2", "a: expected array, got string"),
+    ("another JSON", list[int], '{"a": 1}', "a: expected array, got object"),
+    ("a wrong item", list[int], "[1, null]", "a.1: expected integer, got null"),
+    ("an unknown member", Item, '{"n": 1}', "a.name: missing\na.n: unknown argument"),
+]
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "message"),
+    [pytest.param(*row, id=name) for name, *row in NO_STRINGS],
+)
+def test_a_string_that_is_not_of_its_type_is_refused(
+    hint: Any, value: str, message: str
+) -> None:
     with pytest.raises(ArgumentsError) as caught:
-        signature_of(int).bind_strings({"a": "hunter2"})
-    assert str(caught.value) == "a: input should be a valid integer"
+        signature_of(hint).bind_strings({"a": value})
+    assert str(caught.value) == message
+
+
+def test_strings_beside_a_list_keep_their_types() -> None:
+    """PRM-01."""
+
+    def p(nums: list[int], n: int, text: str, flag: bool = False) -> Any:  # noqa: FBT001, FBT002  # what a user writes
+        return nums, n, text, flag
+
+    signature = read_signature(p, "prompt 'p'")
+    given = {"nums": "[1,2]", "n": "3", "text": "[1]", "flag": "true"}
+    assert p(**signature.bind_strings(given)) == ([1, 2], 3, "[1]", True)
+
+
+def test_many_strings_that_are_unknown_are_counted() -> None:
+    with pytest.raises(ArgumentsError) as caught:
+        signature_of(int).bind_strings({f"k{n}": "x" for n in range(5000)})
+    assert str(caught.value) == "5001 values do not match the input schema"

@@ -91,7 +91,7 @@ def _result(value: Any, prompt: Prompt) -> Result:
 
 def _message(value: Any) -> Message | dict[str, Any]:
     match value:
-        case Message():
+        case Message(role="user" | "assistant"):
             return value
         case str() | Block():
             return Message(value)
