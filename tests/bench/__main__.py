@@ -30,7 +30,7 @@ def measure_growth(options: argparse.Namespace) -> Samples:
 def measure_sockets(options: argparse.Namespace) -> Samples:
     if options.quick:
         return sockets.measure(works=[CALL], rounds=2, seconds=0.5)
-    return sockets.measure(works=WORKS, rounds=4, seconds=0.8)
+    return sockets.measure(works=WORKS, rounds=4, seconds=0.7)
 
 
 def measure_startup(options: argparse.Namespace) -> Samples:

@@ -169,6 +169,11 @@ TARGETS: Final[Sequence[Target]] = (
         **_at_least(0.9),
     ),
     Target(
+        name="sockets: the same, over a FastAPI endpoint's under include_router",
+        measure=_ratio("sockets", (_CALL, "router"), (_CALL, "fastapi_router")),
+        **_at_least(0.9),
+    ),
+    Target(
         name="sockets: call, rate over the SDK's",
         measure=_ratio("sockets", (_CALL, "mcpkit"), (_CALL, "sdk")),
         **_at_least(8),

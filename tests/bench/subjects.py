@@ -16,6 +16,8 @@ from typing_extensions import TypedDict
 from tests.bench.work import CALL, NAME, URI, WORKS, greeting, tools
 
 if TYPE_CHECKING:
+    from fastapi import APIRouter, FastAPI
+
     from mcpkit import App
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -144,18 +146,40 @@ def _http_only(scope: Scope) -> None:
         raise NotImplementedError
 
 
+def _build_bare_mounted() -> ASGI:
+    from fastapi import FastAPI  # noqa: PLC0415
+
+    api = FastAPI()
+    api.mount("/api", _build_bare())
+    return api
+
+
 def _build_fastapi() -> ASGI:
-    from fastapi import FastAPI, Request, Response  # noqa: PLC0415
+    from fastapi import FastAPI  # noqa: PLC0415
+
+    api = FastAPI()
+    _add_endpoint(api)
+    return api
+
+
+def _build_fastapi_router() -> ASGI:
+    from fastapi import APIRouter, FastAPI  # noqa: PLC0415
+
+    api, router = FastAPI(), APIRouter()
+    _add_endpoint(router)
+    api.include_router(router)
+    return api
+
+
+def _add_endpoint(router: "APIRouter | FastAPI") -> None:
+    from fastapi import Request, Response  # noqa: PLC0415
 
     floor = _Floor()
-    api = FastAPI()
 
-    @api.post("/mcp")
+    @router.post("/mcp")
     async def endpoint(request: Request) -> Response:
         body = await floor.answer(await request.body())
         return Response(body, media_type="application/json")
-
-    return api
 
 
 def mcpkit_app(count: int | None = None, *, path: str = "/mcp") -> "App":
@@ -220,19 +244,32 @@ def _build_fastmcp() -> ASGI:
     return app
 
 
+def _but_call(reason: str) -> dict[str, str]:
+    return {work.name: reason for work in WORKS if work is not CALL}
+
+
 SUBJECTS: Final[Mapping[str, Subject]] = {
     "fixed": Subject(
         name="fixed bytes",
         build=_build_fixed,
         floor=True,
-        blank={
-            work.name: "it answers every request with the bytes of `call`"
-            for work in WORKS
-            if work is not CALL
-        },
+        blank=_but_call("it answers every request with the bytes of `call`"),
     ),
     "bare": Subject(name="bare ASGI floor", build=_build_bare, floor=True),
+    "bare_mounted": Subject(
+        name="bare ASGI floor, mounted",
+        build=_build_bare_mounted,
+        path="/api/mcp",
+        floor=True,
+        blank=_but_call("it shows what a mount alone costs"),
+    ),
     "fastapi": Subject(name="FastAPI endpoint", build=_build_fastapi, floor=True),
+    "fastapi_router": Subject(
+        name="FastAPI endpoint, include_router",
+        build=_build_fastapi_router,
+        floor=True,
+        blank=_but_call("it shows what include_router alone costs"),
+    ),
     "mcpkit": Subject(name="mcpkit", build=mcpkit_app),
     "mounted": Subject(name="mcpkit, mounted", build=_build_mounted, path="/api/mcp"),
     "router": Subject(name="mcpkit, include_router", build=_build_router),
