@@ -119,6 +119,8 @@ class Sealer:
                 # itsdangerous signs with the last key of the list, not the first.
                 [*reversed(self._keys)],
                 salt=f"mcpkit.{purpose}.v1",
+                # Half a surrogate pair, which text may hold, has no UTF-8.
+                serializer_kwargs={"ensure_ascii": True},
                 signer_kwargs={
                     "key_derivation": "hmac",
                     "digest_method": hashlib.sha256,  # the default is SHA-1
