@@ -3,7 +3,7 @@ from mcpkit import App, Cache
 app = App(
     "caching",
     ttl_ms=5_000,
-    cache={"tools/list": Cache(ttl_ms=3_600_000, scope="public")},
+    cache={"resources/list": Cache(ttl_ms=3_600_000, scope="public")},
 )
 
 

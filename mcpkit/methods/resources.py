@@ -7,7 +7,7 @@ from typing import Any
 
 from mcpkit.components import HandlerError, Resource, ResourceTemplate
 from mcpkit.context import Context
-from mcpkit.errors import RESOURCE_NOT_FOUND, ProtocolError
+from mcpkit.errors import RESOURCE_NOT_FOUND, UNSET, ProtocolError
 from mcpkit.methods.common import (
     ask,
     check_kind,
@@ -71,8 +71,8 @@ async def read_resource(server: Server, context: Context) -> Result:
         cause = error.__cause__ or error
         server.fault(context, f"resource {uri!r} failed", cause)
         raise internal_error() from error
-    except ProtocolError:
-        raise
+    except ProtocolError as error:
+        raise _located(error, uri) from error.__cause__
     # What the function returned has no JSON form, or it raised a ToolError.
     except Exception as error:
         server.fault(context, f"resource {uri!r} failed", error)
@@ -84,6 +84,13 @@ async def read_resource(server: Server, context: Context) -> Result:
 
 def _not_found(uri: str) -> ProtocolError:
     return ProtocolError(RESOURCE_NOT_FOUND, "Resource not found", {"uri": uri})
+
+
+def _located(error: ProtocolError, uri: str) -> ProtocolError:
+    """Return the error of a function, which names the URI when nothing is found."""
+    if error.code == RESOURCE_NOT_FOUND and error.data is UNSET:
+        return ProtocolError(error.code, error.message, {"uri": uri})
+    return error
 
 
 def _result(value: Any, uri: str, resource: Resource | ResourceTemplate) -> Result:
