@@ -306,7 +306,8 @@ def _params_of(message: Mapping[str, Any]) -> dict[str, Any]:
 
 async def _listed(app: Server, context: Context, method: Method) -> Encoded:
     """Return an answer that follows from the registry alone, encoded once."""
-    cursor = context.params.get("cursor")
+    # What has no pages must not be kept once for each cursor that it is sent.
+    cursor = context.params.get("cursor") if method.capability else None
     if cursor is not None and not isinstance(cursor, str):
         raise ProtocolError(INVALID_PARAMS, "Invalid cursor")
     answers = app.registry.answers
@@ -323,12 +324,13 @@ def _shape(app: Server, context: Context, result: Result) -> dict[str, Any]:
     if context.revision.era == "legacy":
         return legacy.shape(result, revision=context.revision)
     params, options = context.params, app.options
+    answers = "inputResponses" in params or "requestState" in params
     return modern.shape(
         context.method,
         result,
         server_info=app.info,
         cache=options.caches.get(context.method, options.cache),
-        retry="inputResponses" in params or "requestState" in params,
+        retry=answers and METHODS[context.method].may_ask,
     )
 
 
