@@ -115,7 +115,9 @@ def legacy_revision(
         negotiated: The version of the message's session, if it has one.
     """
     version = negotiated or routing.text((headers or {}).get(routing.VERSION))
-    return ASSUMED if version is None else REVISIONS.get(version, ASSUMED)
+    revision = ASSUMED if version is None else REVISIONS.get(version, ASSUMED)
+    # Only `initialize` is legacy whatever its header says.
+    return revision if revision.era == "legacy" else ASSUMED
 
 
 def check_modern(
