@@ -142,6 +142,7 @@ LEGACY: list[tuple[str, Headers | None, str | None, str]] = [
     ("the one before headers, over another transport", None, None, OLD),
     ("the oldest", sent("2024-11-05"), None, "2024-11-05"),
     ("an unknown header", sent(UNKNOWN), None, OLD),
+    ("a modern header, as `initialize` may have", sent(NEW), None, OLD),
 ]
 
 
