@@ -137,9 +137,12 @@ class Component:
         try:
             if signature.is_async:
                 return await self.handler(*positional, **keywords)
-            if not self.thread:
-                return self.handler(*positional, **keywords)
-            return await threads.run(self.handler, *positional, **keywords)
+            if self.thread:
+                value = await threads.run(self.handler, *positional, **keywords)
+            else:
+                value = self.handler(*positional, **keywords)
+            # A sync wrapper may be around an async function.
+            return await value if inspect.isawaitable(value) else value
         except (ToolError, ProtocolError, GeneratorExit):
             raise
         except asyncio.CancelledError as error:
