@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
-from urllib.parse import urlsplit
 
 from mcpkit.errors import SetupError
 
@@ -19,8 +18,9 @@ LOCALHOST: Final = ("localhost", "127.0.0.1", "[::1]")
 """The hosts that are admitted unless `App(allowed_hosts=...)` says otherwise."""
 
 _AUTHORITY: Final = re.compile(
-    r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(:(?P<port>\d{1,5}))?\Z"
+    r"(?P<host>\[[0-9a-f:.]+\]|[^\[\]:/?#@\\,\s]+)(:(?P<port>[0-9]{1,5}))?\Z"
 )
+_OPTIONAL_WHITE_SPACE: Final = " \t"
 _REMEMBERED: Final = 512
 
 
@@ -82,7 +82,7 @@ class Guard:
         """Whether the value of a Host header is admitted."""
         if self._any_host:
             return True
-        host = None if header is None else _read_host(header.decode("latin-1"))
+        host = None if header is None else _read_host(_text(header))
         return host is not None and any(entry.admits(host) for entry in self._hosts)
 
     def _admits_origin(self, header: bytes, host: bytes | None) -> bool:
@@ -93,7 +93,7 @@ class Guard:
         """
         if self._any_origin:
             return True
-        origin = _read_origin(header.decode("latin-1"))
+        origin = _read_origin(_text(header))
         if origin is None:
             return False
         scheme, authority = origin
@@ -101,13 +101,16 @@ class Guard:
             return True
         if self._local_origins and authority.name in LOCALHOST:
             return True
-        same = None if host is None else _read_host(host.decode("latin-1"))
+        same = None if host is None else _read_host(_text(host))
         return not self._any_host and authority == same
 
 
 def _read_host(text: str) -> _Host | None:
-    match = _AUTHORITY.match(text.strip().lower())
-    return None if match is None else _Host(match["host"].rstrip("."), match["port"])
+    match = _AUTHORITY.match(text.lower())
+    if match is None:
+        return None
+    # A name may end in the dot of the root.
+    return _Host(match["host"].removesuffix("."), match["port"])
 
 
 def _read_entry(text: str) -> _Entry:
@@ -122,14 +125,15 @@ def _read_entry(text: str) -> _Entry:
 
 
 def _read_origin(text: str) -> tuple[str, _Host] | None:
-    try:
-        parts = urlsplit(text)
-    except ValueError:
+    scheme, _, authority = text.partition("://")
+    host = _read_host(authority)
+    if scheme.lower() not in ("http", "https") or host is None:
         return None
-    if parts.scheme not in ("http", "https") or parts.path or parts.query:
-        return None
-    host = _read_host(parts.netloc)
-    return None if host is None else (parts.scheme, host)
+    return scheme.lower(), host
+
+
+def _text(header: bytes) -> str:
+    return header.decode("latin-1").strip(_OPTIONAL_WHITE_SPACE)
 
 
 def _read_origin_entry(text: str) -> _Entry:

@@ -241,7 +241,7 @@ MODERN_FAULTS = [
         400,
         error(
             -32602,
-            f"Invalid params: {CLIENT_CAPABILITIES} must be an object",
+            f"Invalid params: {CLIENT_CAPABILITIES} must be an object, in _meta",
             request_id=1,
             data={"field": CLIENT_CAPABILITIES},
         ),
