@@ -1,7 +1,7 @@
 """A decorator-driven microframework for Model Context Protocol servers."""
 
 from mcpkit.app import App
-from mcpkit.context import Context
+from mcpkit.context import Context, Session
 from mcpkit.dispatch import (
     Accepted,
     Reply,
@@ -9,7 +9,14 @@ from mcpkit.dispatch import (
     dispatch,
     handle_request,
 )
-from mcpkit.errors import MCPKitError, ProtocolError, ScopeError, SetupError, ToolError
+from mcpkit.errors import (
+    MCPKitError,
+    ProtocolError,
+    ResourceNotFoundError,
+    ScopeError,
+    SetupError,
+    ToolError,
+)
 from mcpkit.protocol.content import Audio, File, Image, Message, ResourceLink, Text
 from mcpkit.protocol.methods import methods
 from mcpkit.protocol.results import Cache, Result
@@ -29,9 +36,11 @@ __all__ = [
     "ProtocolError",
     "Reply",
     "ResourceLink",
+    "ResourceNotFoundError",
     "Response",
     "Result",
     "ScopeError",
+    "Session",
     "SetupError",
     "Text",
     "ToolError",

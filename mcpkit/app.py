@@ -388,6 +388,12 @@ class App(Server):
             SetupError: The function can't work, or the argument has a completion.
         """
         completion = build_completion(reference, argument, handler, thread=thread)
+        known = self.registry.arguments_of(reference)
+        if known is not None and argument not in known:
+            raise SetupError(
+                f"{reference!r} has no argument {argument!r} to complete; it has "
+                f"{', '.join(known) or 'none'}"
+            )
         self.registry.add_completion(completion, replace=replace)
         return completion
 

@@ -56,7 +56,7 @@ class Context:
         state: What `App(lifespan=...)` yielded.
         headers: The HTTP headers as ASGI has them, or `None` without HTTP.
         session: The legacy session, if there is one.
-        session_token: The token of the session that this request opened.
+        opened: The legacy session that this request opened.
         request_state: What the handler gave the client to bring back with its
             answers, in an earlier round.
     """
@@ -65,13 +65,13 @@ class Context:
         "_scope",
         "headers",
         "method",
+        "opened",
         "params",
         "principal",
         "request_id",
         "request_state",
         "revision",
         "session",
-        "session_token",
         "state",
     )
 
@@ -96,7 +96,7 @@ class Context:
         self.state = state
         self.headers = headers
         self.session = session
-        self.session_token: str | None = None
+        self.opened: Session | None = None
         self.request_state: Any = None
         self._scope = scope
 

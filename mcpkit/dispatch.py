@@ -22,7 +22,7 @@ from mcpkit.errors import (
     ProtocolError,
     ScopeError,
 )
-from mcpkit.methods.lifecycle import find_session
+from mcpkit.methods.lifecycle import find_session, seal_session
 from mcpkit.methods.routing import SERVED_BY
 from mcpkit.protocol import headers as routing, jsonrpc, legacy, modern
 from mcpkit.protocol.era import (
@@ -56,11 +56,14 @@ class Response:
         status: The HTTP status.
         body: One JSON-RPC response, or an array of them, encoded.
         headers: Further HTTP headers.
+        session: The legacy session that the message opened. A transport without
+            headers passes it on with the messages that follow.
     """
 
     status: int
     body: bytes
     headers: ReplyHeaders = ()
+    session: Session | None = None
 
     @property
     def message(self) -> Any:
@@ -89,6 +92,7 @@ async def handle_request(
     *,
     headers: routing.Headers | None = None,
     principal: Any = None,
+    session: Session | None = None,
 ) -> dict[str, Any] | None:
     """Handle one decoded message, and return the response as a map.
 
@@ -97,12 +101,15 @@ async def handle_request(
         app: The app.
         headers: The HTTP headers as ASGI has them, where there are any.
         principal: Who sends it.
+        session: The legacy session, where the transport knows it.
 
     Returns:
         The response to a request; the error of a malformed
         `notifications/cancelled`; `None` when there is nothing to say.
     """
-    reply = await dispatch(message, app, headers=headers, principal=principal)
+    reply = await dispatch(
+        message, app, headers=headers, principal=principal, session=session
+    )
     return reply.message if isinstance(reply, Response) else None
 
 
@@ -280,9 +287,16 @@ async def _answer(
         logger.error("%s failed", name, exc_info=error)
         internal = ProtocolError(INTERNAL_ERROR, "Internal error")
         return _failed(internal, revision.era, request_id)
-    if context.session_token is not None:
-        return Response(200, body, (("mcp-session-id", context.session_token),))
+    if context.opened is not None:
+        return _opening(body, app, context, context.opened)
     return Response(200, body)
+
+
+def _opening(body: bytes, app: Server, context: Context, session: Session) -> Response:
+    if context.headers is None:
+        return Response(200, body, session=session)
+    token = seal_session(app, session, context.principal)
+    return Response(200, body, (("mcp-session-id", token),), session)
 
 
 def _find_method(name: str, era: Era, app: Server) -> Method:

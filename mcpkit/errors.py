@@ -4,7 +4,8 @@
   x SetupError       raised while decorators run; a bug in the server's own code
   x ToolError        raised by a handler; the model reads the message
   x ProtocolError    becomes a JSON-RPC error, with a code, a message, data
-    + ScopeError     the caller lacks a scope
+    + ResourceNotFoundError   there is no such resource
+    + ScopeError              the caller lacks a scope
 
 The codes are named as in `schema/2026-07-28/schema.ts`. `RESOURCE_NOT_FOUND`
 and `URL_ELICITATION_REQUIRED` belong to older revisions, and the modern shaper
@@ -80,6 +81,13 @@ class ProtocolError(MCPKitError):
         self.code = code
         self.message = message
         self.data = data
+
+
+class ResourceNotFoundError(ProtocolError):
+    """There is no such resource: what a template's function raises for a URI."""
+
+    def __init__(self, message: str = "Resource not found", data: Any = UNSET) -> None:
+        super().__init__(RESOURCE_NOT_FOUND, message, data)
 
 
 class ScopeError(ProtocolError):

@@ -140,6 +140,21 @@ class Registry:
                 return candidate, variables
         return None
 
+    def arguments_of(self, reference: str) -> tuple[str, ...] | None:
+        """Return the arguments of a prompt, or the variables of a template.
+
+        Args:
+            reference: The name of a prompt, or a URI template.
+
+        Returns:
+            Their names, or `None` when nothing of that name is registered yet.
+        """
+        if reference in self.prompts:
+            return self.prompts[reference].signature.names
+        if reference in self.templates:
+            return self.templates[reference].template.variables
+        return None
+
     def listen(self, callback: Callable[[ListKind], None]) -> Callable[[], None]:
         """Call back with the kind of a list after each change of it.
 

@@ -11,6 +11,7 @@ from mcpkit.errors import (
     UNSET,
     MCPKitError,
     ProtocolError,
+    ResourceNotFoundError,
     ScopeError,
     SetupError,
     ToolError,
@@ -50,6 +51,7 @@ TREE: list[tuple[type[BaseException], type[BaseException]]] = [
     (SetupError, MCPKitError),
     (ToolError, MCPKitError),
     (ProtocolError, MCPKitError),
+    (ResourceNotFoundError, ProtocolError),
     (ScopeError, ProtocolError),
 ]
 

@@ -55,8 +55,12 @@ async def initialize(server: Server, context: Context) -> Result:
     if len(encode(capabilities)) > _MAX_CAPABILITIES:
         raise invalid_params("Invalid params: capabilities are too large")
     context.revision = revision
-    if context.headers is not None:
-        context.session_token = _open(server, context, capabilities)
+    context.opened = Session(
+        secrets.token_urlsafe(16),
+        revision.version,
+        capabilities,
+        time.time() + SESSION_SECONDS,
+    )
     return Result.wire(
         without_none(
             {
@@ -93,14 +97,10 @@ async def set_level(server: Server, context: Context) -> Result:
     return Result.wire({})
 
 
-def _open(server: Server, context: Context, capabilities: dict[str, Any]) -> str:
-    payload = {
-        "v": context.revision.version,
-        "c": capabilities,
-        "i": secrets.token_urlsafe(16),
-    }
-    binding = [server.name, context.principal_id]
-    return server.seal("session", binding, payload)
+def seal_session(server: Server, session: Session, principal: Any) -> str:
+    """Return the token of a session that was opened now, for a principal."""
+    payload = {"v": session.version, "c": session.capabilities, "i": session.id}
+    return server.seal("session", [server.name, principal_id(principal)], payload)
 
 
 async def find_session(server: Server, token: str, principal: Any) -> Session | None:

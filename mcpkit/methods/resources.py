@@ -7,7 +7,12 @@ from typing import Any
 
 from mcpkit.components import HandlerError, Resource, ResourceTemplate
 from mcpkit.context import Context
-from mcpkit.errors import RESOURCE_NOT_FOUND, UNSET, ProtocolError
+from mcpkit.errors import (
+    RESOURCE_NOT_FOUND,
+    UNSET,
+    ProtocolError,
+    ResourceNotFoundError,
+)
 from mcpkit.methods.common import (
     ask,
     check_kind,
@@ -83,7 +88,7 @@ async def read_resource(server: Server, context: Context) -> Result:
 
 
 def _not_found(uri: str) -> ProtocolError:
-    return ProtocolError(RESOURCE_NOT_FOUND, "Resource not found", {"uri": uri})
+    return ResourceNotFoundError(data={"uri": uri})
 
 
 def _located(error: ProtocolError, uri: str) -> ProtocolError:

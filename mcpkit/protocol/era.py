@@ -162,9 +162,9 @@ def _checked_version(params: Mapping[str, Any]) -> str:
         raise _invalid("_meta", "an object")
     version = meta.get(PROTOCOL_VERSION)
     if not isinstance(version, str):
-        raise _invalid(PROTOCOL_VERSION, "a string")
+        raise _invalid(PROTOCOL_VERSION, "a string, in _meta")
     if not isinstance(meta.get(CLIENT_CAPABILITIES), dict):
-        raise _invalid(CLIENT_CAPABILITIES, "an object")
+        raise _invalid(CLIENT_CAPABILITIES, "an object, in _meta")
     if CLIENT_INFO in meta and not is_implementation(meta[CLIENT_INFO]):
         raise _invalid(CLIENT_INFO, "an object with the strings name and version")
     if LOG_LEVEL in meta and meta[LOG_LEVEL] not in LOG_LEVELS:

@@ -199,44 +199,54 @@ ODD_LEVELS: list[Any] = ["trace", "INFO", "", None, 3, ["info"], {}]
 
 MALFORMED: list[tuple[str, dict[str, Any], str, str]] = [
     # id, message, field, what is expected
-    ("META-01 no params", {"method": "server/discover"}, PROTOCOL_VERSION, "a string"),
+    (
+        "META-01 no params",
+        {"method": "server/discover"},
+        PROTOCOL_VERSION,
+        "a string, in _meta",
+    ),
     ("null params", {"method": "a", "params": None}, "params", "an object"),
     ("params in a list", {"method": "a", "params": []}, "params", "an object"),
-    ("no `_meta`", asking(), PROTOCOL_VERSION, "a string"),
+    ("no `_meta`", asking(), PROTOCOL_VERSION, "a string, in _meta"),
     ("META-01 `_meta` in a string", asking(_meta="x"), "_meta", "an object"),
     ("a null `_meta`", asking(_meta=None), "_meta", "an object"),
     ("`_meta` in a list", asking(_meta=[]), "_meta", "an object"),
-    ("META-01 an empty `_meta`", asking(_meta={}), PROTOCOL_VERSION, "a string"),
-    ("no version", without(PROTOCOL_VERSION), PROTOCOL_VERSION, "a string"),
+    (
+        "META-01 an empty `_meta`",
+        asking(_meta={}),
+        PROTOCOL_VERSION,
+        "a string, in _meta",
+    ),
+    ("no version", without(PROTOCOL_VERSION), PROTOCOL_VERSION, "a string, in _meta"),
     (
         "META-01 a version in a number",
         modern(**{PROTOCOL_VERSION: 5}),
         PROTOCOL_VERSION,
-        "a string",
+        "a string, in _meta",
     ),
     (
         "a null version",
         modern(**{PROTOCOL_VERSION: None}),
         PROTOCOL_VERSION,
-        "a string",
+        "a string, in _meta",
     ),
     (
         "META-01 a version alone",
         without(CLIENT_CAPABILITIES),
         CLIENT_CAPABILITIES,
-        "an object",
+        "an object, in _meta",
     ),
     (
         "META-01 capabilities in a list",
         modern(**{CLIENT_CAPABILITIES: []}),
         CLIENT_CAPABILITIES,
-        "an object",
+        "an object, in _meta",
     ),
     (
         "null capabilities",
         modern(**{CLIENT_CAPABILITIES: None}),
         CLIENT_CAPABILITIES,
-        "an object",
+        "an object, in _meta",
     ),
     *(
         (
