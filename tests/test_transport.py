@@ -63,6 +63,7 @@ async def test_a_function_can_say_that_there_is_no_such_resource() -> None:
 
     @app.resource("books://{isbn}")
     def book(isbn: str) -> str:
+        assert isbn == "1"
         raise ResourceNotFoundError
 
     response = await handle_request(request("resources/read", uri="books://1"), app)
