@@ -12,16 +12,12 @@ from typing import Any, Final, TypedDict
 
 from mcpkit.context import Context
 from mcpkit.errors import MCPKitError, ProtocolError, SetupError, ToolError
+from mcpkit.hints import innermost
 from mcpkit.protocol.content import without_none
 from mcpkit.protocol.headers import HeaderParam, header_params
 from mcpkit.protocol.results import Cache, CacheScope
-from mcpkit.signature import (
-    Returns,
-    Signature,
-    innermost,
-    read_returns,
-    read_signature,
-)
+from mcpkit.returns import Returns, read_returns
+from mcpkit.signature import Signature, read_signature
 from mcpkit.threads import Threads
 from mcpkit.uris import UriTemplate
 
@@ -379,6 +375,14 @@ def build_completion(
     )
 
 
+def _docstring(handler: Handler) -> str | None:
+    function = innermost(handler)
+    if type(handler).__call__ is function:
+        # For a `__call__` without one, `getdoc` finds that of all callables.
+        return inspect.cleandoc(function.__doc__ or type(handler).__doc__ or "")
+    return inspect.getdoc(function)
+
+
 def read_icons(icons: Sequence[Any], what: str) -> list[dict[str, Any]]:
     """Return icons as they go on the wire.
 
@@ -453,7 +457,7 @@ def _definition(
 ) -> dict[str, Any]:
     description = options.get("description")
     if description is None:
-        description = inspect.getdoc(innermost(handler))
+        description = _docstring(handler)
     icons = options.get("icons")
     return without_none(
         {
