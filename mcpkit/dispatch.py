@@ -147,7 +147,8 @@ async def dispatch(
         )
         return refuse(error, era, request_id=jsonrpc.readable_id(message))
     era = era_of(message, headers, eras=eras)
-    request_id: RequestId | None = message.get("id")
+    # The id of a client's response is one of ours, and no request to answer.
+    request_id: RequestId | None = message["id"] if kind == "request" else None
     try:
         if era == "legacy":
             session = await _check_session(message, app, headers, principal, session)

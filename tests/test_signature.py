@@ -18,9 +18,10 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # n
 from pydantic import AfterValidator, BaseModel, Field, Json
 from typing_extensions import TypedDict
 
-import mcpkit.signature
+import mcpkit.faults
 from mcpkit import Context, SetupError
-from mcpkit.signature import ArgumentsError, Signature, read_signature
+from mcpkit.faults import ArgumentsError
+from mcpkit.signature import Signature, read_signature
 from tests import postponed
 
 
@@ -123,7 +124,7 @@ def refusal(signature: Signature, arguments: Any, *, coerce: bool = False) -> st
 
 
 def test_the_examples_in_the_docstrings_run() -> None:
-    assert doctest.testmod(mcpkit.signature).failed == 0
+    assert doctest.testmod(mcpkit.faults).failed == 0
 
 
 POINT = {

@@ -6,13 +6,13 @@ from typing import Any, Final
 from mcpkit.components import Component
 from mcpkit.context import Context
 from mcpkit.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, ScopeError
+from mcpkit.faults import non_finite
 from mcpkit.protocol.capabilities import check_capabilities
 from mcpkit.protocol.inputs import required_capabilities
 from mcpkit.protocol.jsonrpc import is_object
 from mcpkit.protocol.results import Kind, Result
 from mcpkit.protocol.sealing import SealError
 from mcpkit.server import Server, logger
-from mcpkit.signature import non_finite
 
 _ROUND_SECONDS: Final = 600
 """How long a client may take to answer a round of questions."""

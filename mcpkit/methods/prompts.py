@@ -5,6 +5,7 @@ from typing import Any
 from mcpkit.components import HandlerError, Prompt
 from mcpkit.context import Context
 from mcpkit.errors import ProtocolError
+from mcpkit.faults import ArgumentsError
 from mcpkit.methods.common import (
     ask,
     check_kind,
@@ -21,7 +22,6 @@ from mcpkit.protocol.content import Block, Message
 from mcpkit.protocol.results import Result
 from mcpkit.registry import suggestions
 from mcpkit.server import Server
-from mcpkit.signature import ArgumentsError
 
 
 async def list_prompts(server: Server, context: Context) -> Result:

@@ -13,6 +13,7 @@ from mcpkit.errors import (
     ProtocolError,
     ResourceNotFoundError,
 )
+from mcpkit.faults import ArgumentsError
 from mcpkit.methods.common import (
     ask,
     check_kind,
@@ -34,7 +35,6 @@ from mcpkit.protocol.content import (
 from mcpkit.protocol.jsonrpc import encode
 from mcpkit.protocol.results import Result
 from mcpkit.server import Server
-from mcpkit.signature import ArgumentsError
 
 
 async def list_resources(server: Server, context: Context) -> Result:

@@ -5,6 +5,7 @@ from typing import Any
 from mcpkit.components import HandlerError, Tool
 from mcpkit.context import Context
 from mcpkit.errors import ToolError
+from mcpkit.faults import ArgumentsError
 from mcpkit.methods.common import (
     ask,
     check_scopes,
@@ -19,8 +20,8 @@ from mcpkit.methods.common import (
 from mcpkit.protocol.headers import check_params
 from mcpkit.protocol.results import Result
 from mcpkit.registry import suggestions
+from mcpkit.returns import OutputError
 from mcpkit.server import Server, logger
-from mcpkit.signature import ArgumentsError, OutputError
 
 
 async def list_tools(server: Server, context: Context) -> Result:
