@@ -1,11 +1,9 @@
 """A lean HTTP client: one request, over and over, on connections kept alive."""
 
 import asyncio
-import math
-import os
+import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, cast
 
 import httptools
@@ -65,9 +63,11 @@ class Rate:
     """How fast a server was.
 
     Attributes:
-        requests: How many requests a second it answered.
-        share: The part of a core that it had for it. Well under 1 says that
-            other work disturbed it, or that the load was too little.
+        requests: How many requests it answered in a second of its core: over
+            the processor time that it took, so that other work on the machine
+            does not count. On an idle machine that is its throughput.
+        share: The part of a core that it had. Well under 1 says that other work
+            took the rest, or that the load was too little.
     """
 
     requests: float
@@ -110,16 +110,15 @@ async def _load(port: int, pid: int, request: bytes, seconds: float) -> Rate:
 async def _rate(connections: list[_Connection], pid: int, seconds: float) -> Rate:
     ended = asyncio.gather(*(connection.closed for connection in connections))
     await _passed(ended, seconds / 5)
-    started, used = time.perf_counter(), _cpu_seconds(pid)
+    started, used = time.perf_counter(), cpu_seconds(pid)
     before = sum(connection.served for connection in connections)
     await _passed(ended, seconds)
-    elapsed = time.perf_counter() - started
-    share = (_cpu_seconds(pid) - used) / elapsed
+    elapsed, taken = time.perf_counter() - started, cpu_seconds(pid) - used
     served = sum(connection.served for connection in connections) - before
     for connection in connections:
         connection.stopping = True
     await asyncio.wait_for(ended, _GRACE)
-    return Rate(served / elapsed, share)
+    return Rate(served / taken, taken / elapsed)
 
 
 async def _passed(ended: "asyncio.Future[list[None]]", seconds: float) -> None:
@@ -129,11 +128,9 @@ async def _passed(ended: "asyncio.Future[list[None]]", seconds: float) -> None:
         ended.result()
 
 
-def _cpu_seconds(pid: int) -> float:
-    """Return what a process has used of the processor, where Linux tells it."""
-    stat = Path(f"/proc/{pid}/stat")
-    if not stat.exists():
-        return math.nan
-    # The name of the process, in brackets, may hold anything.
-    fields = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time of a process; elsewhere than on Linux, the time."""
+    if sys.platform != "linux":
+        return time.perf_counter()
+    # What `clock_getcpuclockid` of the C library returns, which Python has not.
+    return time.clock_gettime((~pid << 3) | 2)

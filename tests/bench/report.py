@@ -132,6 +132,11 @@ def _more_memory(results: Results) -> Summary | None:
 
 _CALL = CALL.name
 
+_READING: Final = (
+    "Times are of the processor, and rates over it: on an idle machine those of the "
+    "clock. ±: half the distance of the quartiles. Ratios are medians of the rounds."
+)
+
 TARGETS: Final[Sequence[Target]] = (
     Target(
         name="in process: call, time over the bare floor's",
@@ -219,17 +224,17 @@ def as_markdown(results: Results) -> str:
     """Return the results as Markdown tables."""
     sections = [_section_of_targets(results)]
     if results.inprocess is not None:
-        title = "In process: microseconds a request (times the bare floor)"
+        title = "In process: microseconds a request (times the bare floor's)"
         sections.append(_section_of_works(title, results.inprocess))
     if results.sockets is not None:
-        title = "Over sockets: requests a second (parts of the bare floor)"
+        title = "Over sockets: requests a second of a core (parts of the bare floor's)"
         sections.append(_section_of_works(title, results.sockets))
     if results.growth is not None:
         sections.append(_section_of_growth(results.growth))
     if results.startup is not None:
         sections.append(_section_of_startup(results.startup))
     described = ", ".join(f"{name} {value}" for name, value in machine().items())
-    sections.append(f"{described}.\n±: half the distance of the quartiles.")
+    sections.append(f"{described}.\n{_READING}")
     return "\n\n".join(sections) + "\n"
 
 

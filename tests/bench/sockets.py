@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from tests.bench.load import Rate, load
+from tests.bench.load import load
 from tests.bench.samples import Samples
 from tests.bench.subjects import SUBJECTS
 from tests.bench.work import CALL, INITIALIZE, LEGACY, WORKS, Work
@@ -69,7 +69,7 @@ def serving(target: str, cpu: str = "") -> Iterator[tuple[int, int]]:
 
 
 def measure(*, works: Sequence[Work] = WORKS, rounds: int, seconds: float) -> Samples:
-    """Measure every subject at every kind of work, in requests a second.
+    """Measure every subject at every kind of work, in requests a second of its core.
 
     Args:
         works: The kinds of work. `CALL` is measured in twice as many rounds.
@@ -104,7 +104,7 @@ def measure(*, works: Sequence[Work] = WORKS, rounds: int, seconds: float) -> Sa
             turns = [key for key in requests if number % 2 == 0 or key[0] == CALL.name]
             Random(number).shuffle(turns)  # noqa: S311  # the same in every run
             for key in turns:
-                rate = _undisturbed(pool, requests[key], seconds)
+                rate = pool.submit(load, *requests[key], seconds).result(_PATIENCE)
                 samples.add(*key, rate.requests)
                 shares.append(rate.share)
     disturbed = sum(share < _SATURATED for share in shares)
@@ -114,22 +114,6 @@ def measure(*, works: Sequence[Work] = WORKS, rounds: int, seconds: float) -> Sa
             f"{_SATURATED:.0%} of its core"
         )
     return samples
-
-
-def _undisturbed(
-    pool: ProcessPoolExecutor, request: tuple[int, int, bytes], seconds: float
-) -> Rate:
-    """Return the rate of a turn in which the server had its core.
-
-    Where other work took some of the core the turn is taken again, at most
-    twice, and the turn counts in which the server had the most of it.
-    """
-    rates = []
-    for _ in range(3):
-        rates.append(pool.submit(load, *request, seconds).result(_PATIENCE))
-        if not rates[-1].share < _SATURATED:
-            break
-    return max(rates, key=lambda rate: rate.share)
 
 
 def checked_request(port: int, work: Work, key: str) -> bytes:

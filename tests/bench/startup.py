@@ -15,9 +15,9 @@ MEMORY: Final = "idle server, in MB"
 
 _PROBE: Final = """
 import time
-started = time.perf_counter()
+started = time.process_time()
 import {module}
-print((time.perf_counter() - started) * 1000)
+print((time.process_time() - started) * 1000)
 """
 _IDLE: Final = {"mcpkit": "examples.hello:app", "fastapi": "tests.bench.idle:app"}
 
