@@ -96,6 +96,16 @@ async def test_what_asks_nothing_is_not_heard_without_a_session_that_is_required
     assert reply.status_code == (202 if opens else 400)
 
 
+@pytest.mark.parametrize("request_id", [1, "a", None, [], 1.5])
+async def test_the_refusal_of_a_response_answers_no_request(request_id: Any) -> None:
+    """Ours: the id of a response is one of the server's own."""
+    response = {"jsonrpc": "2.0", "id": request_id, "result": {}}
+    reply = await post(bookshop(require_session=True), response, JSON_HEADERS)
+    fault = "Mcp-Session-Id is missing: send initialize first"
+    expected = error(-32600, fault, request_id=None)
+    assert (reply.status_code, reply.json()) == (400, expected)
+
+
 MODERN_NOTES: list[tuple[str, dict[str, Any], dict[str, str], int]] = [
     # The message, its headers, and the status.
     ("RPC-09 no headers", note("notifications/cancelled", {"_meta": META}), {}, 202),
