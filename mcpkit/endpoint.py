@@ -29,6 +29,8 @@ Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 RawHeaders: TypeAlias = list[tuple[bytes, bytes]]
+Answer: TypeAlias = tuple[int, RawHeaders, bytes]
+"""A status, headers and a body."""
 Principal: TypeAlias = Callable[[Request], Any]
 
 DEFAULT_MAX_BODY: Final = 4 * 1024 * 1024
@@ -81,17 +83,29 @@ class Endpoint:
         self._lifespan = lifespan
         self._prepares = principal is not None or lifespan is not None
         self._max_body = max_body
+        self._max_digits = len(str(max_body))
         legacy = "legacy" in server.options.eras
         self._methods = ("POST", "DELETE") if legacy else ("POST",)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
+        answer = await self.answer(scope, receive)
+        if answer is None:
+            return
+        status, headers, body = answer
+        await send(
+            {"type": "http.response.start", "status": status, "headers": headers}
+        )
+        await send({"type": "http.response.body", "body": body})
+
+    async def answer(self, scope: Scope, receive: Receive) -> Answer | None:
+        """Return the answer to one HTTP request, or `None` when its client has gone."""
         headers = routing.collect(scope["headers"])
         cors: RawHeaders = []
         try:
             cors = self._admit(headers)
             if scope["method"] != "POST":
-                return await self._serve_other(scope, send, headers, cors)
+                return await self._answer_other(scope, headers, cors)
             principal = scope.get("state", _NO_STATE).get("principal")
             if self._prepares or principal is not None:
                 principal = await self._prepare(scope)
@@ -101,7 +115,7 @@ class Endpoint:
             if event.get("more_body", False) or len(body) > self._max_body:
                 event, body = await self._read_on(event, receive)
         except _Refused as refused:
-            return await refused.send(send, cors)
+            return _with_headers(refused.reply(), cors)
         if event["type"] == "http.disconnect":
             return None
         try:
@@ -112,7 +126,7 @@ class Endpoint:
             reply = await dispatch(
                 message, self._server, headers=headers, principal=principal, scope=scope
             )
-        return await _send(send, reply, cors)
+        return _with_headers(reply, cors)
 
     def _admit(self, headers: routing.Headers) -> RawHeaders:
         """Check Host and Origin, and return the headers for a page of the origin.
@@ -147,8 +161,12 @@ class Endpoint:
         if fault is not None:
             raise _Refused(*fault)
         length = headers.get(b"content-length", b"0")
-        # Digits beyond those of any limit need not be read as a number.
-        if length.isdigit() and int(length[:18]) > self._max_body:
+        # A shorter number is below the limit, and a longer one need not be read.
+        if (
+            len(length) >= self._max_digits
+            and length.isdigit()
+            and int(length[: self._max_digits + 1]) > self._max_body
+        ):
             raise self._too_large()
 
     async def _read_on(self, event: Message, receive: Receive) -> tuple[Message, bytes]:
@@ -170,17 +188,17 @@ class Endpoint:
         fault = f"The body is larger than {self._max_body} bytes"
         return _Refused(413, fault, {"connection": "close"})
 
-    async def _serve_other(
-        self, scope: Scope, send: Send, headers: routing.Headers, cors: RawHeaders
-    ) -> None:
+    async def _answer_other(
+        self, scope: Scope, headers: routing.Headers, cors: RawHeaders
+    ) -> Answer:
         method = scope["method"]
         if method == "OPTIONS" and cors:
-            return await _preflight(send, headers, self._methods, cors)
+            return _preflight(headers, self._methods, cors)
         if method != "DELETE" or method not in self._methods:
             fault = f"{method} is not allowed here"
             raise _Refused(405, fault, {"allow": ", ".join(self._methods)})
         reply = await self._end_session(headers, await self._prepare(scope))
-        return await _send(send, reply, cors)
+        return _with_headers(reply, cors)
 
     async def _prepare(self, scope: Scope) -> Any:
         """Enter the lifespan where it was not, and return who calls.
@@ -231,12 +249,11 @@ class _Refused(Exception):  # noqa: N818  # an outcome, which carries its reply
         self.status = status
         self.headers = headers or {}
 
-    async def send(self, send: Send, cors: RawHeaders) -> None:
+    def reply(self) -> Response:
         code = INTERNAL_ERROR if self.status >= 500 else INVALID_REQUEST
         error = ProtocolError(code, str(self))
         headers = tuple(self.headers.items())
-        reply = refuse(error, "modern", status=self.status, headers=headers)
-        await _send(send, reply, cors)
+        return refuse(error, "modern", status=self.status, headers=headers)
 
 
 def _setting(header: str, value: bytes | None, setting: str) -> str:
@@ -247,20 +264,19 @@ def _setting(header: str, value: bytes | None, setting: str) -> str:
     )
 
 
-async def _send(send: Send, reply: Reply, headers: RawHeaders) -> None:
+def _with_headers(reply: Reply, cors: RawHeaders) -> Answer:
     body = reply.body
-    sent = [(b"content-length", b"%d" % len(body)), *headers]
-    if body:
-        sent.append(_JSON)
+    headers = [_JSON, (b"content-length", b"%d" % len(body))] if body else [_EMPTY]
+    if cors:
+        headers += cors
     for name, value in reply.headers:
-        sent.append((name.lower().encode("latin-1"), value.encode("latin-1")))
-    await send({"type": "http.response.start", "status": reply.status, "headers": sent})
-    await send({"type": "http.response.body", "body": body})
+        headers.append((name.lower().encode("latin-1"), value.encode("latin-1")))
+    return reply.status, headers, body
 
 
-async def _preflight(
-    send: Send, headers: routing.Headers, methods: Sequence[str], cors: RawHeaders
-) -> None:
+def _preflight(
+    headers: routing.Headers, methods: Sequence[str], cors: RawHeaders
+) -> Answer:
     """Answer a browser that asks what a page may send."""
     asked = headers.get(b"access-control-request-headers", b"")
     names = [name.strip().lower() for name in asked.split(b",")]
@@ -276,5 +292,4 @@ async def _preflight(
         (b"access-control-max-age", _PREFLIGHT_SECONDS),
         _EMPTY,
     ]
-    await send({"type": "http.response.start", "status": 204, "headers": sent})
-    await send({"type": "http.response.body", "body": b""})
+    return 204, sent, b""

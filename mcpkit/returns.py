@@ -59,6 +59,7 @@ class Returns:
     _validator: SchemaValidator | None = None
     _serializer: SchemaSerializer | None = None
     _has_numbers: bool = False
+    _has_instances: bool = False
     _texts: tuple[type, ...] = ()
     _blocks: bool = False
 
@@ -79,9 +80,10 @@ class Returns:
             value = self._validator.validate_python(value)
         except ValidationError as error:
             raise OutputError(str(error)) from error
-        encoded = Encoded(self._to_json(value))
         return Result(
-            kind="structured", value=encoded, object_schema=self.object_schema
+            kind="structured",
+            value=Encoded(self._to_json(value)),
+            object_schema=self.object_schema,
         )
 
     def _unstructured(self, value: Any) -> Result:
@@ -97,7 +99,12 @@ class Returns:
         serializer = self._serializer
         assert serializer is not None  # noqa: S101  # set together with the validator
         try:
-            encoded = serializer.to_json(value, by_alias=True, warnings="error")
+            # What was validated fits, save an instance that was changed since it was
+            # made. Looking for one costs as much as all the rest here.
+            if self._has_instances:
+                encoded = serializer.to_json(value, by_alias=True, warnings="error")
+            else:
+                encoded = serializer.to_json(value, by_alias=True)
         except PydanticSerializationError:
             # Half a surrogate pair, which `encode` replaces; or a fault indeed.
             encoded = encode(self._to_python(value, mode="json"))
@@ -147,7 +154,17 @@ def read_returns(function: Callable[..., Any], what: str) -> Returns:
         _validator=validator_of(adapter),
         _serializer=adapter.serializer,
         _has_numbers=b'"number"' in to_json(schema),
+        _has_instances=_holds_instances(adapter.core_schema),
     )
+
+
+def _holds_instances(schema: Any) -> bool:
+    """Whether a core schema is about models or dataclasses, at any depth."""
+    if isinstance(schema, dict):
+        if schema.get("type") in ("model", "dataclass"):
+            return True
+        return any(_holds_instances(value) for value in schema.values())
+    return isinstance(schema, (list, tuple)) and any(map(_holds_instances, schema))
 
 
 def _output_adapter(hint: Any) -> TypeAdapter[Any]:

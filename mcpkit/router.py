@@ -7,7 +7,7 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 from starlette.convertors import Convertor, register_url_convertor
 
-from mcpkit.endpoint import Endpoint, Message, Receive
+from mcpkit.endpoint import Answer, Endpoint, Message, Receive
 from mcpkit.lifespan import Lifespan
 
 # All of them: what the endpoint does not serve, it refuses itself.
@@ -31,24 +31,13 @@ register_url_convertor("mcpkit_slash", _Slash())
 _BARE: Final = "{slash:mcpkit_slash}"
 
 
-class _Recorder:
-    """Takes a reply as the endpoint sends it, and gives it back as a response."""
+class _Answer(Response):
+    """An answer of the endpoint, which has all its headers already."""
 
-    def __init__(self) -> None:
-        self._sent: list[Message] = []
-
-    async def send(self, message: Message) -> None:
-        self._sent.append(message)
-
-    def response(self) -> Response:
-        if not self._sent:
-            # The client went away before the end of its request.
-            return Response(status_code=400)
-        start, *parts = self._sent
-        body = b"".join(part.get("body", b"") for part in parts)
-        response = Response(body, start["status"])
-        response.raw_headers = start["headers"]
-        return response
+    def __init__(self, answer: Answer | None) -> None:
+        # Without one the client went away before the end of its request.
+        self.status_code, self.raw_headers, self.body = answer or (400, [], b"")
+        self.background = None
 
 
 def build_router(endpoint: Endpoint, path: str, lifespan: Lifespan | None) -> APIRouter:
@@ -73,9 +62,7 @@ def build_router(endpoint: Endpoint, path: str, lifespan: Lifespan | None) -> AP
     async def serve(request: Request) -> Response:
         # The whole reply is made here, not while it is sent: dependencies that
         # yield may end in between, and a handler needs what they hold open.
-        recorder = _Recorder()
-        await endpoint(request.scope, _receive(request), recorder.send)
-        return recorder.response()
+        return _Answer(await endpoint.answer(request.scope, _receive(request)))
 
     # Both are routes, so that neither is a redirect to the other.
     for served in (path, f"{path}/") if path else (_BARE,):
