@@ -34,7 +34,13 @@ def main() -> None:
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
 )
-@click.option("--port", default=8000, show_default=True, help="The port to listen on.")
+@click.option(
+    "--port",
+    default=8000,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port to listen on.",
+)
 @click.option(
     "--workers",
     default=1,
@@ -67,6 +73,8 @@ def run(
         port=port,
         workers=workers,
         reload=reload,
+        # A file is watched where it is, which need not be where we are.
+        reload_dirs=[str(_locate(target.partition(":")[0])[0])] if reload else None,
     )
 
 
@@ -100,19 +108,35 @@ def find_app(target: str) -> App:
     )
 
 
+def _locate(location: str) -> tuple[Path, str]:
+    """Return the folder to import from, and the name of the module."""
+    if not location.endswith(".py"):
+        return Path.cwd(), location
+    path = Path(location).resolve()
+    if not path.is_file():
+        raise click.ClickException(f"there is no file {location}")
+    return path.parent, path.stem
+
+
 def _import(location: str) -> ModuleType:
-    folder, name = Path.cwd(), location
-    if location.endswith(".py"):
-        path = Path(location).resolve()
-        if not path.is_file():
-            raise click.ClickException(f"there is no file {location}")
-        folder, name = path.parent, path.stem
+    folder, name = _locate(location)
+    if not all(name.split(".")):
+        raise click.ClickException(f"{location!r} is neither a file nor a module")
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     try:
-        return importlib.import_module(name)
+        module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         # What the module itself imports and misses is not ours to explain.
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
         raise click.ClickException(f"there is no module {location}") from error
+    if location.endswith(".py") and not _is_from(module, folder / f"{name}.py"):
+        raise click.ClickException(
+            f"{location} has the name of another module, {name}: rename it"
+        )
+    return module
+
+
+def _is_from(module: ModuleType, path: Path) -> bool:
+    return module.__file__ is not None and Path(module.__file__).samefile(path)
