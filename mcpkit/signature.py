@@ -253,22 +253,32 @@ def _adapter(fields: Mapping[str, Any], what: str) -> TypeAdapter[dict[str, Any]
         adapter.json_schema()
     except UNSCHEMATISABLE as error:
         raise SetupError(
-            f"{what}: {_culprit(fields)}, which no JSON can become; take a pydantic "
+            f"{what}: {_culprits(fields)}, which no JSON can become; take a pydantic "
             "model, a dataclass, a TypedDict, or the types that they are made of"
         ) from error
     return adapter
 
 
-def _culprit(fields: Mapping[str, Any]) -> str:
-    for name, hint in fields.items():
-        wrapped = typing.get_origin(hint) is NotRequired
-        inner = typing.get_args(hint)[0] if wrapped else hint
-        try:
-            TypeAdapter(inner).json_schema()
-        except UNSCHEMATISABLE:
-            shown = inspect.formatannotation(inner)
-            return f"the parameter {name!r} has the type {shown}"
-    return "a parameter has a type"
+def _culprits(fields: Mapping[str, Any]) -> str:
+    hints = {
+        name: typing.get_args(hint)[0]
+        if typing.get_origin(hint) is NotRequired
+        else hint
+        for name, hint in fields.items()
+    }
+    return " and ".join(
+        f"the parameter {name!r} has the type {inspect.formatannotation(hint)}"
+        for name, hint in hints.items()
+        if not _has_schema(hint)
+    )
+
+
+def _has_schema(hint: Any) -> bool:
+    try:
+        TypeAdapter(hint).json_schema()
+    except UNSCHEMATISABLE:
+        return False
+    return True
 
 
 def _input_schema(

@@ -78,6 +78,7 @@ def test_a_target_names_an_app(
 ) -> None:
     write(path, text, name)
     assert find_app(target).name == found
+    assert find_app(target).name == found
 
 
 def test_a_file_is_found_by_its_whole_path(tmp_path: Path) -> None:

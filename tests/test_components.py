@@ -276,6 +276,22 @@ async def test_a_parameter_with_a_default_needs_no_variable() -> None:
     assert read["contents"][0]["text"] == "42 1"
 
 
+def test_a_header_that_no_client_can_send_is_a_setup_error() -> None:
+    """Spec 2026-07-28, basic/transports/streamable-http: `x-mcp-header`."""
+    app = App("tests")
+
+    def route(
+        region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "a b"})],
+    ) -> str:
+        raise NotImplementedError
+
+    with pytest.raises(SetupError) as caught:
+        app.add_tool(route)
+    assert str(caught.value) == (
+        "tool 'route': x-mcp-header of region is 'a b', not a header name"
+    )
+
+
 def test_options_do_not_change_with_what_they_were_made_of() -> None:
     app = App("tests")
     icons = [{"src": "https://example.com/a.png"}]

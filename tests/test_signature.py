@@ -1171,6 +1171,9 @@ async def async_generator() -> Any:
 def plain_class(b: int, a: Plain) -> None: ...
 
 
+def two_plain_classes(a: Plain, b: int, c: Plain | None = None) -> None: ...
+
+
 def nested_plain_class(a: list[Plain]) -> None: ...
 
 
@@ -1233,6 +1236,13 @@ IMPOSSIBLE = [
         "a class that pydantic does not know",
         plain_class,
         "tool 'f': the parameter 'a' has the type tests.test_signature.Plain, "
+        f"{NO_JSON}",
+    ),
+    (
+        "two of them",
+        two_plain_classes,
+        "tool 'f': the parameter 'a' has the type tests.test_signature.Plain and the "
+        "parameter 'c' has the type tests.test_signature.Plain | None, "
         f"{NO_JSON}",
     ),
     (
