@@ -7,7 +7,7 @@ the event loop ends.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
 
@@ -93,7 +93,9 @@ class Lifespan:
     ) -> None:
         try:
             async with self._open(loop, entered):
-                await asyncio.Event().wait()
+                # The end of the loop is one like any other, not an error.
+                with suppress(asyncio.CancelledError):
+                    await asyncio.Event().wait()
         except BaseException:
             # Whoever waits for it raises what happened before it was entered.
             if entered.exception() is None:

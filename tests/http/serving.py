@@ -106,6 +106,9 @@ def head(
     return f"{verb} {path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1")
 
 
-def whole(body: bytes, headers: Mapping[str, str] | None = None) -> bytes:
+def whole(
+    body: bytes, headers: Mapping[str, str] | None = None, *, path: str = "/mcp"
+) -> bytes:
     """Encode a POST with its body."""
-    return head(headers={"content-length": str(len(body)), **(headers or {})}) + body
+    length = {"content-length": str(len(body))}
+    return head(path=path, headers={**length, **(headers or {})}) + body

@@ -5,12 +5,15 @@ mcpkit allows: `tests/oldest` runs this file there.
 """
 
 import asyncio
+import json
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import uvicorn
 from fastapi import (
     APIRouter,
     BackgroundTasks,
@@ -30,11 +33,13 @@ from tests.http.client import (
     call,
     code_of,
     error,
+    legacy,
     open_session,
     post,
     result_of,
     send,
 )
+from tests.http.serving import connected, served, whole
 
 WHOAMI = {"name": "whoami"}
 
@@ -236,6 +241,20 @@ async def test_a_root_path_in_front_of_the_server_changes_nothing(
         await host({**scope, "root_path": "/api"}, receive, send)
 
     assert await whoami(behind_a_proxy, address) == "None at embedded"
+
+
+async def test_the_path_of_the_host_may_have_parameters() -> None:
+    """Ours."""
+    app = App("tenants")
+
+    @app.tool
+    def tenant(ctx: Context) -> str:
+        return str(ctx.request.path_params["tenant"])
+
+    api = FastAPI()
+    api.include_router(app.router, prefix="/{tenant}")
+    reply = await call(api, MODERN, "tools/call", {"name": "tenant"}, path="/acme/mcp")
+    assert result_of(reply)["content"][0]["text"] == "acme"
 
 
 # Dependencies, wherever they are declared.
@@ -786,7 +805,7 @@ def test_a_lifespan_is_entered_once_in_each_event_loop_and_left_with_it() -> Non
 
     asyncio.run(serve())
     asyncio.run(serve())
-    assert life.events == ["enter embedded"] * 2
+    assert life.events == ["enter embedded", "leave embedded"] * 2
 
 
 async def test_the_lifespans_of_the_host_and_of_several_apps_run_together() -> None:
@@ -852,3 +871,39 @@ async def test_a_failed_start_does_not_hang_who_asks_nevertheless() -> None:
     life.fails = False
     async with asyncio.timeout(10):
         assert await state_of(app, "/mcp") == {"database": "open"}
+
+
+def test_a_lifespan_that_no_host_runs_is_left_when_the_server_stops() -> None:
+    """Ours."""
+    life = Life([])
+
+    async def ask(port: int) -> None:
+        message = legacy("tools/call", {"name": "state"})
+        async with connected(port) as connection:
+            await connection.send(whole(json.dumps(message).encode(), path="/x/mcp"))
+            assert (await connection.reply()).status == 200
+
+    with served(mounted(with_state(life)), "h11") as port:
+        asyncio.run(ask(port))
+        assert life.events == ["enter embedded"]
+    assert life.events == ["enter embedded", "leave embedded"]
+
+
+def start(server: uvicorn.Server) -> None:
+    """Run a server, which may end the process when it can't start."""
+    with suppress(SystemExit):
+        server.run()
+
+
+def test_a_server_does_not_start_when_the_lifespan_fails() -> None:
+    """HTTP-06. Ours."""
+    for embed in (alone, included):
+        life = Life([], fails=True)
+        config = uvicorn.Config(embed(with_state(life)), port=0, log_config=None)
+        server = uvicorn.Server(config)
+        # A server takes the signals of the main thread for its own.
+        thread = threading.Thread(target=start, args=[server])
+        thread.start()
+        thread.join(20)
+        assert not thread.is_alive()
+        assert (server.started, life.events) == (False, ["enter embedded"])

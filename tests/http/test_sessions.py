@@ -199,6 +199,17 @@ async def test_the_session_tells_the_revision_and_not_the_header() -> None:
         }
 
 
+async def test_a_client_of_2024_is_served_as_one_of_2025_03() -> None:
+    """SES-13. Ours: 2024-11-05 is negotiated, and has batches."""
+    app = bookshop()
+    headers = {**JSON_HEADERS, **in_session(await open_session(app, "2024-11-05"))}
+    added = legacy("tools/call", {"name": "add", "arguments": {"a": 1, "b": 1}})
+    result = {"content": [{"type": "text", "text": "2"}], "isError": False}
+    answer = {"jsonrpc": "2.0", "id": 1, "result": result}
+    assert (await post(app, added, headers)).json() == answer
+    assert (await post(app, [added], headers)).json() == [answer]
+
+
 async def test_a_session_holds_what_the_client_declared() -> None:
     """Spec 2025-11-25, basic/lifecycle: Capability Negotiation."""
     app = App("declared")
