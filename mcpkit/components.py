@@ -141,13 +141,14 @@ class Component:
             return await value if inspect.isawaitable(value) else value
         except (ToolError, ProtocolError, GeneratorExit):
             raise
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            raise HandlerError from error
         # An exit that a handler asks for ends its request, and not the server.
         except BaseException as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                if isinstance(error, asyncio.CancelledError):
+                    raise
+                # Whatever the handler made of it, nobody waits for an answer.
+                raise asyncio.CancelledError from error
             raise HandlerError from error
 
 

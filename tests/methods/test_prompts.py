@@ -346,6 +346,27 @@ async def test_a_prompt_with_an_alias_asks_for_the_alias() -> None:
     assert await get(app, **{"from": "x"}) == {"messages": [said("x")]}
 
 
+class Plain:
+    """What has no schema."""
+
+
+async def test_what_a_prompt_or_a_resource_says_it_returns_is_not_published() -> None:
+    """DEC-28."""
+    app = App("tests")
+
+    @app.prompt
+    def p() -> Plain:
+        raise NotImplementedError
+
+    @app.resource("a://b")
+    def r() -> list[Plain]:
+        raise NotImplementedError
+
+    assert (await call(app, "prompts/list"))["prompts"] == [{"name": "p"}]
+    listed = (await call(app, "resources/list"))["resources"]
+    assert listed == [{"uri": "a://b", "name": "r"}]
+
+
 async def test_prompts_are_unknown_methods_where_there_are_none() -> None:
     app = App("tests")
     for method in ("prompts/list", "prompts/get"):

@@ -580,8 +580,11 @@ async def test_a_time_out_inside_a_tool_is_an_error() -> None:
     assert await call_tool(app, "t") == failed("Tool t failed")
 
 
-async def test_a_cancelled_request_stays_cancelled() -> None:
-    """ERR-03. What a tool swallows or turns into something else is not an answer."""
+@pytest.mark.parametrize("swallowed", [False, True])
+async def test_a_cancelled_request_stays_cancelled(
+    swallowed: bool,  # noqa: FBT001  # a column of the table
+) -> None:
+    """ERR-03. An error that a tool turns it into is not an answer either."""
     app = App("tests")
     started = asyncio.Event()
     cleaned = []
@@ -591,9 +594,12 @@ async def test_a_cancelled_request_stays_cancelled() -> None:
         try:
             started.set()
             await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if not swallowed:
+                raise
         finally:
             cleaned.append("up")
-        raise NotImplementedError
+        raise RuntimeError("it ended early")
 
     task = asyncio.create_task(dispatch(request("tools/call", name="t"), app))
     await started.wait()
