@@ -68,7 +68,7 @@ class Lifespan:
     def _begin(self, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:
         entered = self._entered[loop] = loop.create_future()
         # Nobody may be waiting any more when it fails.
-        entered.add_done_callback(_retrieve)
+        entered.add_done_callback(asyncio.Future.exception)
         return entered
 
     @asynccontextmanager
@@ -100,8 +100,3 @@ class Lifespan:
             # Whoever waits for it raises what happened before it was entered.
             if entered.exception() is None:
                 raise
-
-
-def _retrieve(entered: asyncio.Future[None]) -> None:
-    if not entered.cancelled():
-        entered.exception()

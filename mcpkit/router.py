@@ -9,6 +9,7 @@ from starlette.convertors import Convertor, register_url_convertor
 
 from mcpkit.endpoint import Answer, Endpoint, Message, Receive
 from mcpkit.lifespan import Lifespan
+from mcpkit.server import logger
 
 # All of them: what the endpoint does not serve, it refuses itself.
 _METHODS: Final = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]
@@ -81,11 +82,15 @@ def _receive(request: Request) -> Receive:
 
     A dependency may have read it already, and the server sends it only once.
     """
-    if not hasattr(request, "_body"):
+    if not (hasattr(request, "_body") or getattr(request, "_stream_consumed", False)):
         return request.receive
 
     async def receive() -> Message:
-        body = await request.body()
+        try:
+            body = await request.body()
+        except RuntimeError as error:
+            logger.error("a dependency consumed the body", exc_info=error)
+            body = b""
         return {"type": "http.request", "body": body, "more_body": False}
 
     return receive

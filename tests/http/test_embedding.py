@@ -243,6 +243,15 @@ async def test_a_root_path_in_front_of_the_server_changes_nothing(
     assert await whoami(behind_a_proxy, address) == "None at embedded"
 
 
+def test_the_address_of_a_bare_app_has_a_name_at_its_host() -> None:
+    """Ours."""
+    host = included_with_prefix(build_app(path=""))
+    assert [host.url_path_for("serve", slash=slash) for slash in ("", "/")] == [
+        "/api/v1",
+        "/api/v1/",
+    ]
+
+
 async def test_the_path_of_the_host_may_have_parameters() -> None:
     """Ours."""
     app = App("tenants")
@@ -401,6 +410,20 @@ async def test_a_dependency_may_read_the_body_first(
     host = denied_at_include_router(build_app(), Depends(read))
     async with asyncio.timeout(10):
         assert await whoami(host) == "None at embedded"
+
+
+async def test_a_body_that_a_dependency_read_as_a_stream_is_gone() -> None:
+    """Ours: an error at once, where the server would wait for what never comes."""
+
+    async def drain(request: Request) -> None:
+        assert [part async for part in request.stream()]
+
+    calls: list[str] = []
+    host = denied_at_include_router(build_app(calls), Depends(drain))
+    async with asyncio.timeout(10):
+        with pytest.raises(RuntimeError, match="Stream consumed"):
+            await whoami(host)
+    assert calls == []
 
 
 async def test_a_dependency_is_overridden_as_on_any_route() -> None:
@@ -606,6 +629,16 @@ async def test_the_callable_of_the_app_wins_over_the_host() -> None:
         ),
         pytest.param(
             HTTPException(403, "Not you."), 403, -32600, "Not you.", None, id="no"
+        ),
+        pytest.param(
+            HTTPException(
+                401, "Log in.", {"WWW-Authenticate": 'Bearer e="ü€\r\nX: y"'}
+            ),
+            401,
+            -32600,
+            "Log in.",
+            'Bearer e="ü?  X: y"',
+            id="AUTH-04 a header that is none",
         ),
         pytest.param(
             RuntimeError("the password is hunter2"),
@@ -887,6 +920,27 @@ def test_a_lifespan_that_no_host_runs_is_left_when_the_server_stops() -> None:
         asyncio.run(ask(port))
         assert life.events == ["enter embedded"]
     assert life.events == ["enter embedded", "leave embedded"]
+
+
+def test_a_lifespan_that_no_host_runs_and_that_fails_at_its_end_is_told() -> None:
+    """Ours: to the event loop, since nobody else is there any more."""
+
+    @asynccontextmanager
+    async def life(_: Any) -> AsyncIterator[None]:
+        yield
+        raise RuntimeError("the database is gone")
+
+    told: list[str] = []
+
+    async def serve() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(
+            lambda _, context: told.append(str(context["exception"]))
+        )
+        await whoami(mounted(build_app(lifespan=life)), "/x/mcp")
+
+    asyncio.run(serve())
+    assert told == ["the database is gone"]
 
 
 def start(server: uvicorn.Server) -> None:
