@@ -12,7 +12,7 @@ from tests.bench.inprocess import GROWTH
 from tests.bench.samples import Samples, Summary
 from tests.bench.startup import IMPORT, MEMORY
 from tests.bench.subjects import SUBJECTS
-from tests.bench.work import CALL, DISCOVER, LIST, WORKS
+from tests.bench.work import CALL, DISCOVER, LEGACY_CALL, LIST, WORKS
 
 _LIBRARIES: Final = (
     "mcpkit",
@@ -130,7 +130,7 @@ def _more_memory(results: Results) -> Summary | None:
     return results.startup.difference((MEMORY, "mcpkit"), (MEMORY, "fastapi"))
 
 
-_CALL = CALL.name
+_CALL, _LEGACY = CALL.name, LEGACY_CALL.name
 
 _READING: Final = (
     "Times are of the processor, and rates over it: on an idle machine those of the "
@@ -146,6 +146,11 @@ TARGETS: Final[Sequence[Target]] = (
     Target(
         name="in process: call, the SDK's time over mcpkit's",
         measure=_ratio("inprocess", (_CALL, "sdk"), (_CALL, "mcpkit")),
+        **_at_least(20),
+    ),
+    Target(
+        name="in process: legacy call, the SDK's time over mcpkit's",
+        measure=_ratio("inprocess", (_LEGACY, "sdk"), (_LEGACY, "mcpkit")),
         **_at_least(20),
     ),
     Target(
@@ -186,6 +191,16 @@ TARGETS: Final[Sequence[Target]] = (
     Target(
         name="sockets: call, rate over FastMCP's",
         measure=_ratio("sockets", (_CALL, "mcpkit"), (_CALL, "fastmcp")),
+        **_at_least(20),
+    ),
+    Target(
+        name="sockets: legacy call, rate over the SDK's",
+        measure=_ratio("sockets", (_LEGACY, "mcpkit"), (_LEGACY, "sdk")),
+        **_at_least(8),
+    ),
+    Target(
+        name="sockets: legacy call, rate over FastMCP's",
+        measure=_ratio("sockets", (_LEGACY, "mcpkit"), (_LEGACY, "fastmcp")),
         **_at_least(20),
     ),
     Target(

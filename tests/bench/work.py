@@ -5,7 +5,7 @@ is expected of their answers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -219,6 +219,7 @@ DISCOVER: Final = Work(
     picked=_discovered,
     expected=True,
 )
+LEGACY_CALL: Final = replace(CALL, name="legacy call", version=LEGACY)
 
 WORKS: Final[Sequence[Work]] = (
     CALL,
@@ -245,14 +246,7 @@ WORKS: Final[Sequence[Work]] = (
         picked=_texts,
         expected=[(URI, GREETING)],
     ),
-    Work(
-        name="legacy call",
-        method="tools/call",
-        params={"name": "add", "arguments": {"a": 2, "b": 3}},
-        picked=_called,
-        expected=(False, _SUM, _SUM),
-        version=LEGACY,
-    ),
+    LEGACY_CALL,
 )
 
 INITIALIZE: Final = Work(
