@@ -851,6 +851,7 @@ async def test_the_lifespans_of_the_host_and_of_several_apps_run_together() -> N
         api.include_router(
             App(name, lifespan=Life(events).of).router, prefix=f"/{name}"
         )
+    api.include_router(build_app().router)
     async with running(api):
         assert events == ["enter host", "enter one", "enter two"]
     assert events[3:] == ["leave two", "leave one", "leave host"]

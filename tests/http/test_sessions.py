@@ -348,6 +348,15 @@ async def test_a_hundred_sessions_can_be_opened_and_ended() -> None:
     assert statuses == [200] * 100
 
 
+async def test_more_sessions_are_served_than_are_remembered() -> None:
+    """Ours: what is remembered of sessions is bounded, and no session needs it."""
+    app = bookshop(secret_key=KEY)
+    tokens = [sealed("session", age) for age in range(1100)]
+    for token in [*tokens, tokens[0], tokens[-1]]:
+        assert await ping(app, token) == PONG
+    assert len(app.sessions) < len(tokens)
+
+
 async def test_a_delete_without_a_session_is_refused() -> None:
     """HTTP-12. Ours."""
     reply = await send(bookshop(), "DELETE")
