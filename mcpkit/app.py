@@ -1,5 +1,6 @@
 """The object that a developer decorates, serves and embeds."""
 
+import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
@@ -85,8 +86,8 @@ class App(Server):
         coerce: Accept numbers in strings where a tool expects a number.
         debug: Send what a tool raised to the client. For development alone.
         logging: Declare the logging capability.
-        capabilities: Server capabilities declared in place of those that follow
-            from what is registered.
+        capabilities: Server capabilities declared beside those that follow from
+            what is registered, or in their place; `None` takes one away.
         threads: How many sync handlers run at once.
 
     Raises:
@@ -124,6 +125,12 @@ class App(Server):
     ) -> None:
         if isinstance(eras, str):
             raise SetupError(f"eras is a set: write {{{eras!r}}}")
+        _check_count("threads", threads)
+        if page_size is not None:
+            _check_count("page_size", page_size)
+        for text, given in (("version", version), ("title", title)):
+            if not isinstance(given, (str, type(None))):
+                raise SetupError(f"{text} is a string, not {given!r}")
         try:
             default_cache = Cache(ttl_ms=ttl_ms, scope=cache_scope)
         except ValueError as error:
@@ -155,8 +162,12 @@ class App(Server):
         )
         if path and not path.startswith("/"):
             raise SetupError(f"path starts with a slash, as in '/mcp', not {path!r}")
-        if max_body < 1:
-            raise SetupError(f"max_body is one or more, not {max_body!r}")
+        _check_count("max_body", max_body)
+        if lifespan is not None and inspect.isasyncgenfunction(lifespan):
+            raise SetupError(
+                f"lifespan {lifespan.__name__!r} is a generator: decorate it with "
+                "contextlib.asynccontextmanager"
+            )
         self.path = path.rstrip("/")
         self._lifespan = (
             None if lifespan is None else Lifespan(lifespan, self, self._publish)
@@ -191,12 +202,7 @@ class App(Server):
         Raises:
             SetupError: The function or an option can't work, or the name is taken.
         """
-
-        def register(function: F) -> F:
-            self.add_tool(function, **options)
-            return function
-
-        return register if handler is None else register(handler)
+        return _decorate(self.add_tool, handler, options)
 
     def add_tool(
         self,
@@ -275,8 +281,7 @@ class App(Server):
                 URI is taken.
         """
         resource = build_resource(uri, handler, options)
-        scope = options.get("cache_scope") or self.options.cache.scope
-        if resource.scopes and scope == "public":
+        if resource.scopes and options.get("cache_scope") == "public":
             raise SetupError(
                 f"resource {uri!r}: what needs scopes can't be cached as public"
             )
@@ -308,12 +313,7 @@ class App(Server):
         Raises:
             SetupError: The function or an option can't work, or the name is taken.
         """
-
-        def register(function: F) -> F:
-            self.add_prompt(function, **options)
-            return function
-
-        return register if handler is None else register(handler)
+        return _decorate(self.add_prompt, handler, options)
 
     def add_prompt(
         self,
@@ -397,6 +397,14 @@ class App(Server):
         self.registry.add_completion(completion, replace=replace)
         return completion
 
+    def remove_completion(self, reference: str, argument: str, /) -> None:
+        """Remove the completion of an argument.
+
+        Raises:
+            KeyError: The argument has none.
+        """
+        self.registry.remove_completion(reference, argument)
+
     @property
     def router(self) -> "APIRouter":
         """The endpoint as a FastAPI router, for `include_router`.
@@ -444,6 +452,23 @@ class App(Server):
             await send({"type": f"lifespan.{phase}.failed", "message": str(error)})
             raise
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def _check_count(name: str, value: object) -> None:
+    if type(value) is not int or value < 1:
+        raise SetupError(f"{name} is one or more, not {value!r}")
+
+
+def _decorate(
+    add: Callable[..., Any], handler: F | None, options: Mapping[str, Any]
+) -> F | Callable[[F], F]:
+    """Return what a decorator returns that works bare and called."""
+
+    def register(function: F) -> F:
+        add(function, **options)
+        return function
+
+    return register if handler is None else register(handler)
 
 
 async def _not_found(send: Send, served: str) -> None:

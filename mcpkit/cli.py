@@ -14,6 +14,7 @@ import uvicorn
 
 from mcpkit import __version__
 from mcpkit.app import App
+from mcpkit.errors import SetupError
 from mcpkit.server import SECRET_KEY
 
 # How the parent tells its workers what to serve: they are processes of their own.
@@ -60,12 +61,20 @@ def run(
     """
     if reload and workers > 1:
         raise click.UsageError("--reload serves with one worker: leave out --workers")
-    app = find_app(target)
-    os.environ.setdefault(SECRET_KEY, secrets.token_urlsafe(32))
+    # Set before the app is imported, and also where it is set to nothing: each
+    # worker would draw a key of its own.
+    if not os.environ.get(SECRET_KEY):
+        os.environ[SECRET_KEY] = secrets.token_urlsafe(32)
+    try:
+        app = find_app(target)
+    except SetupError as error:
+        raise click.ClickException(f"{target}: {error}") from error
     os.environ[_TARGET] = target
     os.environ[_DEBUG] = "1" if debug else ""
     shown = f"[{host}]" if ":" in host else host
     click.echo(f"Serving {app.name} at http://{shown}:{port}{app.path or '/'}")
+    if host in ("0.0.0.0", "::"):  # noqa: S104  # to tell what else it takes
+        click.echo("Other machines are admitted by App(allowed_hosts=[...]) alone")
     uvicorn.run(
         "mcpkit.cli:served",
         factory=True,

@@ -6,12 +6,16 @@ has it, and knows how to validate arguments, inject, and call.
 
 import asyncio
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
 from typing import Any, Final, TypedDict
 
 from mcpkit.context import Context
 from mcpkit.errors import MCPKitError, ProtocolError, SetupError, ToolError
+from mcpkit.files import guess_type
 from mcpkit.hints import innermost
 from mcpkit.protocol.content import without_none
 from mcpkit.protocol.headers import HeaderParam, header_params
@@ -20,9 +24,13 @@ from mcpkit.returns import Returns, read_returns
 from mcpkit.signature import Signature, read_signature
 from mcpkit.threads import Threads
 from mcpkit.uris import UriTemplate
+from mcpkit.variables import read_choices, read_template
 
 Handler = Callable[..., Any]
 
+_NO_OVERRIDES: Final[Mapping[Handler, Handler]] = {}
+
+_SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+\Z")
 _TOOL_HINTS: Final = frozenset(
     {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 )
@@ -112,7 +120,11 @@ class Component:
     thread: bool = False
 
     async def call(
-        self, keywords: dict[str, Any], context: Context, threads: Threads
+        self,
+        keywords: dict[str, Any],
+        context: Context,
+        threads: Threads,
+        overrides: Mapping[Handler, Handler] = _NO_OVERRIDES,
     ) -> Any:
         """Call the function.
 
@@ -120,17 +132,20 @@ class Component:
             keywords: Its validated arguments.
             context: The request.
             threads: Where a sync function runs.
+            overrides: Which dependencies are called in place of others.
 
         Raises:
-            ToolError: As the function raised it.
-            ProtocolError: As the function raised it.
-            HandlerError: The function raised anything else.
+            ToolError: As the function, or a dependency of it, raised it.
+            ProtocolError: The same; an HTTP error of a dependency becomes one.
+            HandlerError: One of them raised anything else.
         """
         signature = self.signature
         if signature.context is not None:
             keywords[signature.context] = context
-        positional = signature.place(keywords) if signature.positional else ()
         try:
+            if signature.dependencies is not None:
+                keywords |= await signature.dependencies.solve(context, overrides)
+            positional = signature.place(keywords) if signature.positional else ()
             if signature.is_async:
                 return await self.handler(*positional, **keywords)
             if self.thread:
@@ -139,17 +154,11 @@ class Component:
                 value = self.handler(*positional, **keywords)
             # A sync wrapper may be around an async function.
             return await value if inspect.isawaitable(value) else value
-        except (ToolError, ProtocolError, GeneratorExit):
+        except GeneratorExit:
             raise
         # An exit that a handler asks for ends its request, and not the server.
-        except BaseException as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                if isinstance(error, asyncio.CancelledError):
-                    raise
-                # Whatever the handler made of it, nobody waits for an answer.
-                raise asyncio.CancelledError from error
-            raise HandlerError from error
+        except BaseException as error:  # noqa: BLE001  # it is raised again
+            raise await _outcome(error, context)  # noqa: B904  # it has its cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,12 +200,14 @@ class ResourceTemplate(Component):
         mime_type: The type of the contents, if it is declared.
         ttl_ms: Milliseconds a client may keep the contents.
         cache_scope: Who may share them.
+        choices: The values of the variables that have few.
     """
 
     template: UriTemplate
     mime_type: str | None = None
     ttl_ms: int | None = None
     cache_scope: CacheScope | None = None
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,9 +216,11 @@ class Prompt(Component):
 
     Attributes:
         description: What it is for.
+        choices: The values of the arguments that have few.
     """
 
     description: str | None = None
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,9 +275,12 @@ def build_tool(handler: Handler, options: ToolOptions) -> Tool:
 
 
 def build_resource(
-    uri: str, handler: Handler, options: ResourceOptions
+    uri: str, handler: Handler | Path, options: ResourceOptions
 ) -> Resource | ResourceTemplate:
     """Build a resource from a function, or a template when the URI has variables.
+
+    A file may take the place of the function: its name, its size and its type
+    are published.
 
     Raises:
         SetupError: The function, the URI or an option can't work.
@@ -275,10 +291,11 @@ def build_resource(
         )
     what = f"resource {uri!r}"
     _check_options(options, ResourceOptions.__optional_keys__, "resource")
+    if isinstance(handler, Path):
+        handler, options = _file(handler, options, what)
     name = _name(handler, options, "resource")
     signature = read_signature(handler, what)
-    template = _template(uri, what)
-    _check_variables(signature, template, what)
+    template = read_template(uri, signature, what)
     ttl_ms, cache_scope = options.get("ttl_ms"), options.get("cache_scope")
     try:
         Cache(ttl_ms=ttl_ms or 0, scope=cache_scope or "private")
@@ -289,8 +306,8 @@ def build_resource(
             ("uri" if template is None else "uriTemplate"): uri,
             **_definition(name, handler, options),
             "mimeType": options.get("mime_type"),
-            "annotations": _hints(options.get("annotations"), _RESOURCE_HINTS, what),
-            "size": options.get("size"),
+            "annotations": _annotations(options.get("annotations"), what),
+            "size": _size(options.get("size"), what),
         }
     )
     common: dict[str, Any] = {
@@ -308,7 +325,8 @@ def build_resource(
         return Resource(uri=uri, **common)
     if options.get("size") is not None:
         raise SetupError(f"{what}: a template has no size, only its resources have")
-    return ResourceTemplate(template=template, **common)
+    choices = read_choices(signature)
+    return ResourceTemplate(template=template, choices=choices, **common)
 
 
 def build_prompt(handler: Handler, options: PromptOptions) -> Prompt:
@@ -342,6 +360,7 @@ def build_prompt(handler: Handler, options: PromptOptions) -> Prompt:
         scopes=_scopes(options, what),
         thread=_thread(signature, options),
         description=definition.get("description"),
+        choices=read_choices(signature),
     )
 
 
@@ -376,6 +395,48 @@ def build_completion(
     )
 
 
+async def leave(context: Context) -> None:
+    """End what dependencies keep open until the result of their function is made.
+
+    Raises:
+        ToolError: As a dependency raised it.
+        ProtocolError: The same; an HTTP error becomes one.
+        HandlerError: A dependency raised anything else.
+    """
+    if context.cleanup is None:
+        return
+    try:
+        await context.cleanup.leave()
+    except GeneratorExit:
+        raise
+    except BaseException as error:  # noqa: BLE001  # it is raised again
+        raise await _outcome(error, context)  # noqa: B904  # it has its cause
+
+
+async def abandon(context: Context, error: BaseException) -> None:
+    """End what dependencies keep open when their function's result can't be sent."""
+    cleanup, context.cleanup = context.cleanup, None
+    if cleanup is not None:
+        await cleanup.abandon(error)
+
+
+async def _outcome(error: BaseException, context: Context) -> BaseException:
+    """Return what a call ends with, given what was raised in it."""
+    cleanup, context.cleanup = context.cleanup, None
+    if cleanup is not None:
+        error = await cleanup.fail(error)
+    if isinstance(error, (ToolError, ProtocolError)):
+        return error
+    task = asyncio.current_task()
+    cancelled = task is not None and task.cancelling()
+    if cancelled and isinstance(error, asyncio.CancelledError):
+        return error
+    # Whatever the handler made of it, nobody waits for an answer.
+    outcome = asyncio.CancelledError() if cancelled else HandlerError()
+    outcome.__cause__ = error
+    return outcome
+
+
 def _docstring(handler: Handler) -> str | None:
     function = innermost(handler)
     if type(handler).__call__ is function:
@@ -398,30 +459,6 @@ def read_icons(icons: Sequence[Any], what: str) -> list[dict[str, Any]]:
         if not isinstance(icon, Mapping) or not isinstance(icon.get("src"), str):
             raise SetupError(f"{what}: an icon is a dict with a src, not {icon!r}")
     return [dict(icon) for icon in icons]
-
-
-def _template(uri: str, what: str) -> UriTemplate | None:
-    if "{" not in uri and "}" not in uri:
-        return None
-    try:
-        return UriTemplate(uri)
-    except ValueError as error:
-        raise SetupError(f"{what}: {error}") from error
-
-
-def _check_variables(
-    signature: Signature, template: UriTemplate | None, what: str
-) -> None:
-    variables = set() if template is None else set(template.variables)
-    for name in sorted(variables - set(signature.names)):
-        raise SetupError(
-            f"{what}: the template's variable {name!r} is no parameter of the function"
-        )
-    for name in sorted(set(signature.required) - variables):
-        raise SetupError(
-            f"{what}: the parameter {name!r} is no variable of the URI; write "
-            f"{{{name}}} into it, or give the parameter a default"
-        )
 
 
 def _check_options(
@@ -484,10 +521,68 @@ def _hints(
     return dict(annotations)
 
 
+def _annotations(
+    annotations: Mapping[str, Any] | None, what: str
+) -> dict[str, Any] | None:
+    """Return the annotations of a resource, as they go on the wire."""
+    checked = _hints(annotations, _RESOURCE_HINTS, what)
+    if checked is None:
+        return None
+    audience = checked.get("audience", ())
+    if isinstance(audience, str) or not {*audience} <= {"user", "assistant"}:
+        raise SetupError(
+            f'{what}: audience is a list of "user" and "assistant", not {audience!r}'
+        )
+    priority = checked.get("priority", 0)
+    if not isinstance(priority, (int, float)) or not 0 <= priority <= 1:
+        raise SetupError(f"{what}: priority is from 0 to 1, not {priority!r}")
+    modified = checked.get("lastModified")
+    if isinstance(modified, datetime):
+        checked["lastModified"] = modified.isoformat()
+    elif modified is not None and not _is_time(modified):
+        raise SetupError(
+            f"{what}: lastModified is a datetime, or one in ISO 8601, not {modified!r}"
+        )
+    return checked
+
+
+def _is_time(text: Any) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _size(size: int | None, what: str) -> int | None:
+    if size is not None and (type(size) is not int or size < 0):
+        raise SetupError(f"{what}: size is a number of bytes, not {size!r}")
+    return size
+
+
+def _file(
+    path: Path, options: ResourceOptions, what: str
+) -> tuple[Handler, ResourceOptions]:
+    """Return a function that returns a file, and what is known of the file."""
+    if not path.is_file():
+        raise SetupError(f"{what}: there is no file {str(path)!r}")
+    found = path.resolve()
+    known: ResourceOptions = {
+        "name": path.name,
+        "mime_type": guess_type(path.name),
+        "size": found.stat().st_size,
+        "thread": False,
+    }
+    return lambda: found, {**known, **options}
+
+
 def _scopes(options: Mapping[str, Any], what: str) -> frozenset[str]:
     scopes = options.get("scopes", ())
     if isinstance(scopes, str) or not all(isinstance(item, str) for item in scopes):
         raise SetupError(f"{what}: scopes is a list of strings, not {scopes!r}")
+    for scope in scopes:
+        if not _SCOPE.match(scope):
+            raise SetupError(f"{what}: {scope!r} is no scope; RFC 6749, section 3.3")
     return frozenset(scopes)
 
 

@@ -1,6 +1,7 @@
 """What a handler is given: the request it serves, and who sent it."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from mcpkit.protocol.era import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL
@@ -10,6 +11,8 @@ from mcpkit.protocol.versions import Era, Revision
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+
+    from mcpkit.cleanup import Cleanup
 
 _NOTHING: Mapping[str, Any] = {}
 
@@ -57,12 +60,16 @@ class Context:
         headers: The HTTP headers as ASGI has them, or `None` without HTTP.
         session: The legacy session, if there is one.
         opened: The legacy session that this request opened.
+        after: The key of the last definition that the client has of a list.
         request_state: What the handler gave the client to bring back with its
             answers, in an earlier round.
+        scope: The ASGI scope of the HTTP request, or `None` without HTTP.
+        cleanup: What the dependencies of the handler leave to be done.
     """
 
     __slots__ = (
-        "_scope",
+        "after",
+        "cleanup",
         "headers",
         "method",
         "opened",
@@ -71,6 +78,7 @@ class Context:
         "request_id",
         "request_state",
         "revision",
+        "scope",
         "session",
         "state",
     )
@@ -98,7 +106,9 @@ class Context:
         self.session = session
         self.opened: Session | None = None
         self.request_state: Any = None
-        self._scope = scope
+        self.after: str | None = None
+        self.cleanup: Cleanup | None = None
+        self.scope = scope
 
     @property
     def principal_id(self) -> str | None:
@@ -108,12 +118,21 @@ class Context:
     @property
     def scopes(self) -> frozenset[str]:
         """The scopes that the principal was granted."""
-        return frozenset(getattr(self.principal, "scopes", None) or ())
+        scopes = getattr(self.principal, "scopes", None) or ()
+        # OAuth has them in one string, with spaces between.
+        return frozenset(scopes.split() if isinstance(scopes, str) else scopes)
 
     @property
     def era(self) -> Era:
         """The era of the revision that the client speaks."""
         return self.revision.era
+
+    @property
+    def is_retry(self) -> bool:
+        """Whether the request brings answers to questions of an earlier round."""
+        return self.revision.era == "modern" and (
+            "inputResponses" in self.params or "requestState" in self.params
+        )
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -132,7 +151,10 @@ class Context:
         if self.revision.era == "modern":
             declared: Mapping[str, Any] = self.meta[CLIENT_CAPABILITIES]
             return declared
-        return _NOTHING if self.session is None else self.session.capabilities
+        if self.session is None:
+            return _NOTHING
+        # A copy: the session is that of other requests too.
+        return deepcopy(self.session.capabilities)
 
     @property
     def log_level(self) -> str | None:
@@ -142,7 +164,7 @@ class Context:
     @property
     def input_responses(self) -> Mapping[str, Any]:
         """The client's answers to the input requests of an earlier round, by key."""
-        responses = self.params.get("inputResponses")
+        responses = self.params.get("inputResponses") if self.is_retry else None
         return responses if is_object(responses) else _NOTHING
 
     @property
@@ -152,12 +174,12 @@ class Context:
         Raises:
             RuntimeError: The message did not come over HTTP.
         """
-        if self._scope is None:
+        if self.scope is None:
             raise RuntimeError("this message did not come over HTTP")
         # Starlette is not needed by those who bring their own transport.
         from starlette.requests import Request  # noqa: PLC0415
 
-        return Request(dict(self._scope))
+        return Request(dict(self.scope))
 
 
 def principal_id(principal: Any) -> str | None:

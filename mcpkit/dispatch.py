@@ -7,11 +7,14 @@ It is what the endpoint uses, and what a transport of one's own uses in its
 place: `dispatch` for the bytes and the HTTP status, `handle_request` for a map.
 """
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias
 
+from mcpkit.cleanup import Cleanup
+from mcpkit.components import abandon
 from mcpkit.context import Context, Session
 from mcpkit.errors import (
     INTERNAL_ERROR,
@@ -19,9 +22,11 @@ from mcpkit.errors import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     UNSET,
+    HTTPError,
     ProtocolError,
     ScopeError,
 )
+from mcpkit.methods.common import invalid_params, read_cursor
 from mcpkit.methods.lifecycle import find_session, seal_session
 from mcpkit.methods.routing import SERVED_BY
 from mcpkit.protocol import headers as routing, jsonrpc, legacy, modern
@@ -58,12 +63,15 @@ class Response:
         headers: Further HTTP headers.
         session: The legacy session that the message opened. A transport without
             headers passes it on with the messages that follow.
+        cleanup: What dependencies leave to be done once the body is sent, for a
+            transport that does it.
     """
 
     status: int
     body: bytes
     headers: ReplyHeaders = ()
     session: Session | None = None
+    cleanup: Cleanup | None = None
 
     @property
     def message(self) -> Any:
@@ -78,6 +86,7 @@ class Accepted:
     status: ClassVar[int] = 202
     body: ClassVar[bytes] = b""
     headers: ClassVar[ReplyHeaders] = ()
+    cleanup: ClassVar[None] = None
 
 
 Reply: TypeAlias = Response | Accepted
@@ -121,6 +130,7 @@ async def dispatch(
     principal: Any = None,
     session: Session | None = None,
     scope: Mapping[str, Any] | None = None,
+    cleans_up: bool = False,
 ) -> Reply:
     """Handle one decoded message.
 
@@ -133,6 +143,8 @@ async def dispatch(
             or `None`.
         session: The legacy session, where the transport knows it.
         scope: The ASGI scope of the HTTP request, where there is one.
+        cleans_up: The caller finishes `reply.cleanup` once it has sent the body.
+            By default it is finished before this returns.
     """
     if isinstance(message, list):
         return await _dispatch_batch(message, app, headers, principal, session, scope)
@@ -163,7 +175,9 @@ async def dispatch(
         return refuse(error, era, request_id=request_id)
     if kind != "request":
         return _dropped(message, kind, era)
-    return await _answer(message, app, headers, principal, session, scope, revision)
+    return await _answer(
+        message, app, headers, principal, session, scope, revision, cleans_up=cleans_up
+    )
 
 
 def _version_of(session: Session | None) -> str | None:
@@ -236,7 +250,8 @@ def _cancelled(message: Mapping[str, Any]) -> Reply:
     if request_id is None:
         return _ACCEPTED
     if not jsonrpc.is_request_id(request_id) or (
-        isinstance(request_id, str) and len(request_id.encode()) > _MAX_CANCEL_ID_BYTES
+        isinstance(request_id, str)
+        and len(request_id.encode("utf-8", "replace")) > _MAX_CANCEL_ID_BYTES
     ):
         return _malformed(
             "requestId must be an integer, or a string of at most "
@@ -258,10 +273,13 @@ async def _answer(
     session: Session | None,
     scope: Mapping[str, Any] | None,
     revision: Revision,
+    *,
+    cleans_up: bool,
 ) -> Response:
     """Run the method of a request that is well formed in its era."""
     request_id: RequestId = message["id"]
     name = message["method"]
+    context: Context | None = None
     try:
         method = _find_method(name, revision.era, app)
         params = _params_of(message)
@@ -282,15 +300,28 @@ async def _answer(
             result = _shape(app, context, await SERVED_BY[name](app, context))
         body = jsonrpc.encode_response(request_id, result)
     except ProtocolError as error:
+        if context is not None:
+            await abandon(context, error)
         return _failed(error, revision.era, request_id)
     # A fault of ours, or a result that has no JSON form.
     except Exception as error:  # noqa: BLE001  # one request never ends another
         logger.error("%s failed", name, exc_info=error)
+        if context is not None:
+            await abandon(context, error)
         internal = ProtocolError(INTERNAL_ERROR, "Internal error")
         return _failed(internal, revision.era, request_id)
+    if context.cleanup is not None:
+        return await _ending(body, context.cleanup, cleans_up=cleans_up)
     if context.opened is not None:
         return _opening(body, app, context, context.opened)
     return Response(200, body)
+
+
+async def _ending(body: bytes, cleanup: Cleanup, *, cleans_up: bool) -> Response:
+    if cleans_up:
+        return Response(200, body, cleanup.headers, cleanup=cleanup)
+    await cleanup.finish()
+    return Response(200, body, cleanup.headers)
 
 
 def _opening(body: bytes, app: Server, context: Context, session: Session) -> Response:
@@ -315,18 +346,17 @@ def _find_method(name: str, era: Era, app: Server) -> Method:
 def _params_of(message: Mapping[str, Any]) -> dict[str, Any]:
     params = message.get("params", {})
     if not is_object(params):
-        raise ProtocolError(INVALID_PARAMS, "Invalid params: params must be an object")
+        raise invalid_params("Invalid params: params must be an object")
     return params
 
 
 async def _listed(app: Server, context: Context, method: Method) -> Encoded:
     """Return an answer that follows from the registry alone, encoded once."""
     # What has no pages must not be kept once for each cursor that it is sent.
-    cursor = context.params.get("cursor") if method.capability else None
-    if cursor is not None and not isinstance(cursor, str):
-        raise ProtocolError(INVALID_PARAMS, "Invalid cursor")
+    if method.capability is not None:
+        context.after = read_cursor(app, context)
     answers = app.registry.answers
-    key = (context.revision.version, method.name, cursor)
+    key = (context.revision.version, method.name, context.after)
     encoded = answers.get(key)
     if encoded is None:
         result = await SERVED_BY[method.name](app, context)
@@ -338,14 +368,13 @@ async def _listed(app: Server, context: Context, method: Method) -> Encoded:
 def _shape(app: Server, context: Context, result: Result) -> dict[str, Any]:
     if context.revision.era == "legacy":
         return legacy.shape(result, revision=context.revision)
-    params, options = context.params, app.options
-    answers = "inputResponses" in params or "requestState" in params
+    options = app.options
     return modern.shape(
         context.method,
         result,
         server_info=app.info,
         cache=options.caches.get(context.method, options.cache),
-        retry=answers and METHODS[context.method].may_ask,
+        retry=context.is_retry and METHODS[context.method].may_ask,
     )
 
 
@@ -363,6 +392,8 @@ def _failed(error: ProtocolError, era: Era, request_id: RequestId) -> Response:
         scopes = " ".join(error.scopes)
         challenge = f'Bearer error="insufficient_scope", scope="{scopes}"'
         return Response(403, body, (("www-authenticate", challenge),))
+    if isinstance(error, HTTPError):
+        return Response(error.status, body, tuple(error.headers.items()))
     return Response(status, body)
 
 
@@ -433,13 +464,17 @@ async def _dispatch_batch(
                 request_id=jsonrpc.readable_id(message),
             )
         else:
-            reply = await dispatch(
-                message,
-                app,
-                headers=headers,
-                principal=principal,
-                session=session,
-                scope=scope,
+            # A task of its own: what one message sets in its context is not seen
+            # by the next, and others are served in between.
+            reply = await asyncio.create_task(
+                dispatch(
+                    message,
+                    app,
+                    headers=headers,
+                    principal=principal,
+                    session=session,
+                    scope=scope,
+                )
             )
         if isinstance(reply, Response):
             bodies.append(reply.body)

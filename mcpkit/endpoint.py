@@ -9,12 +9,14 @@ Spec 2026-07-28, basic/transports/streamable-http; 2025-11-25, basic/transports.
 """
 
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from mcpkit.cleanup import Cleanup
 from mcpkit.context import principal_id
 from mcpkit.dispatch import Reply, Response, SessionError, dispatch, refuse, unread_era
 from mcpkit.errors import INTERNAL_ERROR, INVALID_REQUEST, ProtocolError
@@ -29,16 +31,20 @@ Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 RawHeaders: TypeAlias = list[tuple[bytes, bytes]]
-Answer: TypeAlias = tuple[int, RawHeaders, bytes]
-"""A status, headers and a body."""
+Answer: TypeAlias = tuple[int, RawHeaders, bytes, Cleanup | None]
+"""A status, headers, a body, and what is to be done once they are sent."""
 Principal: TypeAlias = Callable[[Request], Any]
 
 DEFAULT_MAX_BODY: Final = 4 * 1024 * 1024
 """How large a body may be, in bytes, unless `App(max_body=...)` says otherwise."""
 
 _NO_STATE: Final[Mapping[str, Any]] = {}
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _JSON: Final = (b"content-type", b"application/json")
 _EMPTY: Final = (b"content-length", b"0")
+
+# What only who sends the body can say of it.
+_OF_THE_BODY: Final = frozenset({"content-length", "content-type", "transfer-encoding"})
 
 # What a page may read of a reply, and send with a request.
 _EXPOSED: Final = b"mcp-session-id, www-authenticate"
@@ -92,11 +98,15 @@ class Endpoint:
         answer = await self.answer(scope, receive)
         if answer is None:
             return
-        status, headers, body = answer
-        await send(
-            {"type": "http.response.start", "status": status, "headers": headers}
-        )
-        await send({"type": "http.response.body", "body": body})
+        status, headers, body, cleanup = answer
+        try:
+            await send(
+                {"type": "http.response.start", "status": status, "headers": headers}
+            )
+            await send({"type": "http.response.body", "body": body})
+        finally:
+            if cleanup is not None:
+                await cleanup.finish()
 
     async def answer(self, scope: Scope, receive: Receive) -> Answer | None:
         """Return the answer to one HTTP request, or `None` when its client has gone."""
@@ -124,7 +134,12 @@ class Endpoint:
             reply: Reply = refuse(error, unread_era(headers, self._server))
         else:
             reply = await dispatch(
-                message, self._server, headers=headers, principal=principal, scope=scope
+                message,
+                self._server,
+                headers=headers,
+                principal=principal,
+                scope=scope,
+                cleans_up=True,
             )
         return _with_headers(reply, cors)
 
@@ -270,8 +285,12 @@ def _with_headers(reply: Reply, cors: RawHeaders) -> Answer:
     if cors:
         headers += cors
     for name, value in reply.headers:
-        headers.append((name.lower().encode("latin-1"), value.encode("latin-1")))
-    return reply.status, headers, body
+        # What a host puts into an HTTPException must not break the response.
+        if name.lower() in _OF_THE_BODY:
+            continue
+        plain = _CONTROL.sub(" ", value).encode("latin-1", "replace")
+        headers.append((name.lower().encode("latin-1"), plain))
+    return reply.status, headers, body, reply.cleanup
 
 
 def _preflight(
@@ -292,4 +311,4 @@ def _preflight(
         (b"access-control-max-age", _PREFLIGHT_SECONDS),
         _EMPTY,
     ]
-    return 204, sent, b""
+    return 204, sent, b"", None

@@ -6,13 +6,14 @@
   x ProtocolError    becomes a JSON-RPC error, with a code, a message, data
     + ResourceNotFoundError   there is no such resource
     + ScopeError              the caller lacks a scope
+    + HTTPError               it has an HTTP status of its own
 
 The codes are named as in `schema/2026-07-28/schema.ts`. `RESOURCE_NOT_FOUND`
 and `URL_ELICITATION_REQUIRED` belong to older revisions, and the modern shaper
 never sends them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 PARSE_ERROR: Final = -32700
@@ -77,6 +78,8 @@ class ProtocolError(MCPKitError):
     def __init__(self, code: int, message: str, data: Any = UNSET) -> None:
         if isinstance(code, bool) or not isinstance(code, int):
             raise TypeError(f"an error code is an integer, not {code!r}")
+        if not isinstance(message, str):
+            raise TypeError(f"the message of an error is a string, not {message!r}")
         super().__init__(message)
         self.code = code
         self.message = message
@@ -104,3 +107,28 @@ class ScopeError(ProtocolError):
             f"Insufficient scope: {' '.join(self.scopes)} needed",
             {"requiredScopes": self.scopes},
         )
+
+
+class HTTPError(ProtocolError):
+    """A JSON-RPC error that has an HTTP status and headers, where it is sent so.
+
+    Args:
+        status: The status, in both eras.
+        code: The code of the JSON-RPC error.
+        message: Its message.
+        data: Its data.
+        headers: Headers of the response.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: int,
+        message: str,
+        *,
+        data: Any = UNSET,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(code, message, data)
+        self.status = status
+        self.headers = dict(headers or {})

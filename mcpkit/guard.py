@@ -21,7 +21,12 @@ _AUTHORITY: Final = re.compile(
     r"(?P<host>\[[0-9a-f:.]+\]|[^\[\]:/?#@\\,\s]+)(:(?P<port>[0-9]{1,5}))?\Z"
 )
 _OPTIONAL_WHITE_SPACE: Final = " \t"
+_DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
 _REMEMBERED: Final = 512
+"""How many values of a header are remembered, with the verdict on them."""
+
+_MAX_LENGTH: Final = 512
+"""The length of the longest header that is looked at, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +80,30 @@ class Guard:
         self._hosts = [_read_entry(host) for host in hosts if host != "*"]
         self._origins = [_read_origin_entry(item) for item in origins if item != "*"]
         self._local_origins = allowed_origins is None
-        self.admits_host = lru_cache(_REMEMBERED)(self._admits_host)
-        self.admits_origin = lru_cache(_REMEMBERED)(self._admits_origin)
+        self._known_host = lru_cache(_REMEMBERED)(self._admits_host)
+        self._known_origin = lru_cache(_REMEMBERED)(self._admits_origin)
+
+    def admits_host(self, header: bytes | None) -> bool:
+        """Whether the value of a Host header is admitted."""
+        if header is not None and len(header) > _MAX_LENGTH:
+            return False
+        return self._known_host(header)
+
+    def admits_origin(self, header: bytes, host: bytes | None) -> bool:
+        """Whether the value of an Origin header is admitted.
+
+        A page of an admitted host may call that host. With `*` for the hosts
+        that says nothing, so that the origin must be listed.
+        """
+        return len(header) <= _MAX_LENGTH and self._known_origin(header, host)
 
     def _admits_host(self, header: bytes | None) -> bool:
-        """Whether the value of a Host header is admitted."""
         if self._any_host:
             return True
         host = None if header is None else _read_host(_text(header))
         return host is not None and any(entry.admits(host) for entry in self._hosts)
 
     def _admits_origin(self, header: bytes, host: bytes | None) -> bool:
-        """Whether the value of an Origin header is admitted.
-
-        A page of an admitted host may call that host. With `*` for the hosts
-        that says nothing, so that the origin must be listed.
-        """
         if self._any_origin:
             return True
         origin = _read_origin(_text(header))
@@ -125,11 +138,13 @@ def _read_entry(text: str) -> _Entry:
 
 
 def _read_origin(text: str) -> tuple[str, _Host] | None:
-    scheme, _, authority = text.partition("://")
+    scheme, _, authority = text.lower().partition("://")
     host = _read_host(authority)
-    if scheme.lower() not in ("http", "https") or host is None:
+    if scheme not in _DEFAULT_PORTS or host is None:
         return None
-    return scheme.lower(), host
+    # Browsers leave out the port that the scheme implies.
+    port = None if host.port == _DEFAULT_PORTS[scheme] else host.port
+    return scheme, _Host(host.name, port)
 
 
 def _text(header: bytes) -> str:
@@ -147,11 +162,21 @@ def _read_origin_entry(text: str) -> _Entry:
     return _Entry(host.name, host.port, any_port=text.endswith(":*"), scheme=scheme)
 
 
-@lru_cache(_REMEMBERED)
 def form_fault(
     content_type: bytes | None, encoding: bytes | None, accept: bytes | None
 ) -> tuple[int, str] | None:
     """Return what is wrong with the form of a POST: a status and a message."""
+    if accept is not None and len(accept) > _MAX_LENGTH:
+        return 406, "Accept is too long"
+    if len(content_type or b"") + len(encoding or b"") > _MAX_LENGTH:
+        return 415, "Content-Type is too long"
+    return _known_fault(content_type, encoding, accept)
+
+
+@lru_cache(_REMEMBERED)
+def _known_fault(
+    content_type: bytes | None, encoding: bytes | None, accept: bytes | None
+) -> tuple[int, str] | None:
     if not is_json(content_type):
         return 415, "Content-Type must be application/json"
     if encoding is not None and encoding.strip().lower() != b"identity":

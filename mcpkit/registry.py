@@ -15,8 +15,9 @@ ListKind: TypeAlias = Literal["tools", "resources", "prompts"]
 K = TypeVar("K")
 T = TypeVar("T")
 
-_MAX_CANDIDATES: Final = 256
-_MAX_NAME: Final = 64
+# What a misspelled name may cost: comparing takes time, and anybody can ask.
+_MAX_CANDIDATES: Final = 64
+_MAX_NAME: Final = 32
 
 
 class Registry:
@@ -59,12 +60,18 @@ class Registry:
         """Add a resource or a resource template.
 
         Raises:
-            SetupError: Its URI is taken, unless it replaces the one that has it.
+            SetupError: Its URI is taken, unless it replaces the one that has it;
+                or it is a template that matches what another one matches.
         """
         if isinstance(resource, Resource):
             _put(self.resources, resource.uri, resource, "resource", replace=replace)
         else:
             uri = resource.template.text
+            for other, kept in self.templates.items():
+                if other != uri and kept.template.shape == resource.template.shape:
+                    raise SetupError(
+                        f"resource template {uri!r} matches the same URIs as {other!r}"
+                    )
             _put(self.templates, uri, resource, "resource template", replace=replace)
             self._by_literal = None
         self._changed("resources")
@@ -105,6 +112,7 @@ class Registry:
         """
         if uri in self.templates:
             del self.templates[uri]
+            self._drop_completions(uri)
             self._by_literal = None
         else:
             del self.resources[uri]
@@ -117,11 +125,26 @@ class Registry:
             KeyError: There is none of that name.
         """
         del self.prompts[name]
+        self._drop_completions(name)
         self._changed("prompts")
+
+    def remove_completion(self, reference: str, argument: str) -> None:
+        """Remove a completion.
+
+        Raises:
+            KeyError: The argument has none.
+        """
+        del self.completions[reference, argument]
+        self._refresh()
+
+    def _drop_completions(self, reference: str) -> None:
+        self.completions = {
+            key: kept for key, kept in self.completions.items() if key[0] != reference
+        }
 
     def find_resource(
         self, uri: str
-    ) -> tuple[Resource | ResourceTemplate, Mapping[str, str]] | None:
+    ) -> tuple[Resource | ResourceTemplate, Mapping[str, str | list[str]]] | None:
         """Find what serves a URI, and the variables of the URI.
 
         A resource of its own wins over a template, and the template with the
@@ -132,7 +155,7 @@ class Registry:
             return resource, {}
         if self._by_literal is None:
             self._by_literal = sorted(
-                self.templates.values(), key=lambda item: -item.template.literal_length
+                self.templates.values(), key=lambda item: item.template.rank
             )
         for candidate in self._by_literal:
             variables = candidate.template.match(uri)
@@ -177,9 +200,14 @@ class Registry:
             "tools": self.tools,
             "resources": self.resources or self.templates,
             "prompts": self.prompts,
-            "completions": self.completions,
+            "completions": self.completions or self._has_choices(),
         }
         self.capabilities = frozenset(name for name, kept in components.items() if kept)
+
+    def _has_choices(self) -> bool:
+        return any(prompt.choices for prompt in self.prompts.values()) or any(
+            template.choices for template in self.templates.values()
+        )
 
 
 def suggestions(name: str, known: Iterable[str]) -> list[str]:

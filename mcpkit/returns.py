@@ -139,7 +139,9 @@ def read_returns(function: Callable[..., Any], what: str) -> Returns:
     if all(leaf in (str, None, type(None)) for leaf in leaves):
         texts = tuple(str if leaf is str else type(None) for leaf in leaves)
         return Returns(_texts=texts)
-    if any(leaf is Any or _is_subclass(leaf, (Block, Result)) for leaf in leaves):
+    if any(
+        leaf in (Any, object) or _is_subclass(leaf, (Block, Result)) for leaf in leaves
+    ):
         return Returns(_blocks=any(_is_subclass(leaf, (Block,)) for leaf in leaves))
     try:
         adapter = _output_adapter(hint)

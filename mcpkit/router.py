@@ -7,9 +7,8 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 from starlette.convertors import Convertor, register_url_convertor
 
-from mcpkit.endpoint import Answer, Endpoint, Message, Receive
+from mcpkit.endpoint import Answer, Endpoint, Message, Receive, Scope, Send
 from mcpkit.lifespan import Lifespan
-from mcpkit.server import logger
 
 # All of them: what the endpoint does not serve, it refuses itself.
 _METHODS: Final = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]
@@ -37,8 +36,16 @@ class _Answer(Response):
 
     def __init__(self, answer: Answer | None) -> None:
         # Without one the client went away before the end of its request.
-        self.status_code, self.raw_headers, self.body = answer or (400, [], b"")
+        answer = answer or (400, [], b"", None)
+        self.status_code, self.raw_headers, self.body, self._cleanup = answer
         self.background = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            if self._cleanup is not None:
+                await self._cleanup.finish()
 
 
 def build_router(endpoint: Endpoint, path: str, lifespan: Lifespan | None) -> APIRouter:
@@ -86,11 +93,8 @@ def _receive(request: Request) -> Receive:
         return request.receive
 
     async def receive() -> Message:
-        try:
-            body = await request.body()
-        except RuntimeError as error:
-            logger.error("a dependency consumed the body", exc_info=error)
-            body = b""
+        # Where a dependency consumed the stream, this raises.
+        body = await request.body()
         return {"type": "http.request", "body": body, "more_body": False}
 
     return receive

@@ -16,7 +16,7 @@ from mcpkit.context import Context, Session
 from mcpkit.errors import SetupError
 from mcpkit.protocol.capabilities import server_capabilities
 from mcpkit.protocol.content import without_none
-from mcpkit.protocol.modern import cacheable_methods
+from mcpkit.protocol.modern import cacheable_methods, default_cache
 from mcpkit.protocol.results import Cache
 from mcpkit.protocol.sealing import MIN_KEY_BYTES, Sealer
 from mcpkit.protocol.versions import ERAS, Era
@@ -29,6 +29,11 @@ SECRET_KEY: Final = "MCPKIT_SECRET_KEY"  # noqa: S105  # the name of a variable
 # No handler of its own: until the developer sets up logging, warnings and errors
 # are printed to stderr, and the traceback of a tool that failed is never lost.
 logger = logging.getLogger("mcpkit")
+
+
+def printable(value: object) -> str:
+    """Return a text for the log, in one line and without control characters."""
+    return str(value).encode("unicode_escape").decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +50,14 @@ class Options:
         debug: What a handler raised is sent to the client.
         require_session: Legacy requests need a session.
         logging: The logging capability is declared.
-        capabilities: Declared in place of those that follow from the registry.
+        capabilities: Declared beside those that follow from the registry, or in
+            their place; `None` takes one away.
     """
 
     instructions: str | None = None
     eras: frozenset[Era] = ERAS
     page_size: int | None = None
-    cache: Cache = field(default_factory=lambda: Cache(ttl_ms=60_000, scope="private"))
+    cache: Cache = field(default_factory=default_cache)
     caches: Mapping[str, Cache] = field(default_factory=dict)
     coerce: bool = False
     debug: bool = False
@@ -62,9 +68,9 @@ class Options:
     def __post_init__(self) -> None:
         if not self.eras or not self.eras <= ERAS:
             raise SetupError(f"eras are some of {sorted(ERAS)}, not {self.eras!r}")
-        if self.page_size is not None and self.page_size < 1:
-            raise SetupError(f"page_size is one or more, not {self.page_size!r}")
-        for method in self.caches:
+        for method, cache in self.caches.items():
+            if not isinstance(cache, Cache):
+                raise SetupError(f"cache: {method!r} needs a Cache, not {cache!r}")
             if method not in cacheable_methods():
                 known = ", ".join(cacheable_methods())
                 raise SetupError(f"cache: {method!r} is none of {known}")
@@ -84,6 +90,8 @@ class Server:
         backend: What its workers share.
         threads: Where sync handlers run.
         state: What the lifespan yielded.
+        dependency_overrides: Which dependencies of handlers are called in place of
+            others, as a FastAPI app has them.
         sessions: Legacy sessions by token and principal, to spare opening a token
             again. Forgetting one costs time alone.
     """
@@ -104,14 +112,13 @@ class Server:
         self.options = options
         self.registry = Registry()
         self.backend: Backend = MemoryBackend()
-        try:
-            self.threads = Threads(threads)
-        except ValueError as error:
-            raise SetupError(str(error)) from error
+        self.threads = Threads(threads)
         keys = _keys(secret_key)
         self._key_is_drawn = not keys
+        self._pid = os.getpid()
         self._sealer = Sealer(keys or [secrets.token_bytes(MIN_KEY_BYTES)])
         self.state: Any = None
+        self.dependency_overrides: dict[Callable[..., Any], Callable[..., Any]] = {}
         self.sessions: dict[tuple[str, str | None], Session] = {}
 
     def has(self, capability: str) -> bool:
@@ -135,7 +142,8 @@ class Server:
         `Sealer.seal` has the rest.
         """
         # Workers that `mcpkit run` starts are given a key that all of them have.
-        if self._key_is_drawn and multiprocessing.parent_process() is not None:
+        forked = self._pid != os.getpid()
+        if self._key_is_drawn and (forked or multiprocessing.parent_process()):
             self._key_is_drawn = False
             logger.warning(
                 "this process seals tokens that no other worker can open; set %s to "

@@ -16,14 +16,9 @@ class Threads:
 
     Args:
         limit: How many run at once; further calls wait for one.
-
-    Raises:
-        ValueError: The limit is not positive.
     """
 
     def __init__(self, limit: int) -> None:
-        if limit < 1:
-            raise ValueError(f"threads is one or more, not {limit!r}")
         self._pool = ThreadPoolExecutor(limit, thread_name_prefix="mcpkit")
 
     async def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -155,6 +155,10 @@ async def test_what_is_registered_while_serving_serves_at_once() -> None:
     assert await call_tool(app, "y") == text("x")
 
 
+async def generator(_: App) -> AsyncIterator[None]:
+    yield
+
+
 IMPOSSIBLE: list[tuple[str, dict[str, Any], str]] = [
     # id, options, the whole message
     ("no name", {"name": ""}, "an app needs a name: App('bookshop'), not ''"),
@@ -169,6 +173,22 @@ IMPOSSIBLE: list[tuple[str, dict[str, Any], str]] = [
         "an unknown era",
         {"eras": ["future"]},
         "eras are some of ['legacy', 'modern'], not frozenset({'future'})",
+    ),
+    ("a body in words", {"max_body": "10"}, "max_body is one or more, not '10'"),
+    ("a page in words", {"page_size": "10"}, "page_size is one or more, not '10'"),
+    ("threads in words", {"threads": "10"}, "threads is one or more, not '10'"),
+    ("a number for a version", {"version": 1}, "version is a string, not 1"),
+    ("a number for a title", {"title": 5}, "title is a string, not 5"),
+    (
+        "a lifespan without its decorator",
+        {"lifespan": generator},
+        "lifespan 'generator' is a generator: decorate it with "
+        "contextlib.asynccontextmanager",
+    ),
+    (
+        "cache hints in a dict",
+        {"cache": {"tools/list": {"ttl_ms": 1}}},
+        "cache: 'tools/list' needs a Cache, not {'ttl_ms': 1}",
     ),
     ("an empty page", {"page_size": 0}, "page_size is one or more, not 0"),
     ("a negative time", {"ttl_ms": -1}, "ttl_ms is an integer of zero or more, not -1"),

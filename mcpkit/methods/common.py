@@ -1,9 +1,9 @@
 """What several methods share: scopes, pages, faults, and rounds of questions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Final
 
-from mcpkit.components import Component
+from mcpkit.components import Component, HandlerError, abandon, leave
 from mcpkit.context import Context
 from mcpkit.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, ScopeError
 from mcpkit.faults import non_finite
@@ -12,7 +12,8 @@ from mcpkit.protocol.inputs import required_capabilities
 from mcpkit.protocol.jsonrpc import is_object
 from mcpkit.protocol.results import Kind, Result
 from mcpkit.protocol.sealing import SealError
-from mcpkit.server import Server, logger
+from mcpkit.registry import suggestions
+from mcpkit.server import Server, logger, printable
 
 _ROUND_SECONDS: Final = 600
 """How long a client may take to answer a round of questions."""
@@ -63,11 +64,25 @@ def shortened(name: str) -> str:
     return name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}…"
 
 
+def unknown(what: str, name: str, known: Iterable[str]) -> ProtocolError:
+    """Return the error for a name that nothing has, with those it may stand for.
+
+    Args:
+        what: What was asked for: "tool", "prompt".
+        name: The name that the client sent.
+        known: The names that the client may see.
+    """
+    similar = suggestions(name, known)
+    data = {"suggestions": similar} if similar else {}
+    return invalid_params(f"Unknown {what}: {shortened(name)}", **data)
+
+
 def warn_of_null(what: str, value: Any) -> None:
     """Log that NaN or an infinity became null, where the value holds one."""
     path = non_finite(value)
     if path is not None:
-        logger.warning("%s: NaN or an infinity became null: %s", what, path or "it")
+        path = printable(path or "it")
+        logger.warning("%s: NaN or an infinity became null: %s", what, path)
 
 
 def check_kind(result: Result, *kinds: Kind) -> Result:
@@ -96,6 +111,22 @@ def check_scopes(component: Component, context: Context) -> None:
         raise ScopeError(component.scopes)
 
 
+def read_cursor(server: Server, context: Context) -> str | None:
+    """Return the key that a cursor holds: of the last definition the client has.
+
+    Raises:
+        ProtocolError: -32602, it is no cursor of this list.
+    """
+    cursor = context.params.get("cursor")
+    if cursor is None:
+        return None
+    try:
+        key, _ = server.open("cursor", [server.name, context.method], cursor)
+    except SealError as error:
+        raise invalid_params("Invalid cursor") from error
+    return str(key)
+
+
 def paginate(
     server: Server, context: Context, definitions: Mapping[str, Any]
 ) -> tuple[list[Any], str | None]:
@@ -106,7 +137,7 @@ def paginate(
 
     Args:
         server: The app.
-        context: The request, with the cursor.
+        context: The request.
         definitions: The components of the list, by key.
 
     Raises:
@@ -114,18 +145,16 @@ def paginate(
     """
     keys = list(definitions)
     start = 0
-    cursor = context.params.get("cursor")
-    if cursor is not None:
-        try:
-            last, _ = server.open("cursor", context.method, cursor)
-            start = keys.index(last) + 1
-        except (SealError, ValueError) as error:
-            raise invalid_params("Invalid cursor") from error
+    if context.after is not None:
+        if context.after not in definitions:
+            raise invalid_params("Invalid cursor")
+        start = keys.index(context.after) + 1
     size = server.options.page_size or len(keys)
     page = keys[start : start + size]
     following = None
     if start + size < len(keys):
-        following = server.seal("cursor", context.method, page[-1], dated=False)
+        binding = [server.name, context.method]
+        following = server.seal("cursor", binding, page[-1], dated=False)
     return [definitions[key] for key in page], following
 
 
@@ -139,6 +168,8 @@ def read_answers(
             one that was given for this request.
     """
     params = context.params
+    if not context.is_retry:
+        return
     answers = params.get("inputResponses")
     if answers is not None and not (
         is_object(answers) and all(is_object(answer) for answer in answers.values())
@@ -147,7 +178,7 @@ def read_answers(
             "Invalid params: inputResponses must be an object of objects"
         )
     token = params.get("requestState")
-    if token is not None and context.era == "modern":
+    if token is not None:
         try:
             context.request_state, _ = server.open(
                 "request-state",
@@ -160,19 +191,22 @@ def read_answers(
             raise invalid_params("Invalid or expired requestState") from error
 
 
-def ask(
+def settle(
     server: Server,
     context: Context,
     result: Result,
     target: str,
     arguments: Mapping[str, Any],
 ) -> Result:
-    """Make a handler's questions fit to be sent: checked, and their state sealed.
+    """Make what a handler built fit to be sent: questions checked, their state sealed.
 
     Raises:
-        ProtocolError: -32021, the client can't answer one of the questions.
+        ProtocolError: -32021, the client can't answer one of the questions;
+            -32603, the result is a task.
     """
-    if context.era == "legacy":
+    if result.kind == "task":
+        raise internal_error()
+    if result.kind != "input_required" or context.era == "legacy":
         return result
     try:
         required = required_capabilities(result.value.get("inputRequests", {}))
@@ -188,6 +222,51 @@ def ask(
         result.value["requestState"],
     )
     return Result.input_required(result.value.get("inputRequests"), sealed)
+
+
+async def run(
+    server: Server,
+    context: Context,
+    component: Component,
+    keywords: dict[str, Any],
+    what: str,
+    make: Callable[[Any], Result | Coroutine[Any, Any, Result]],
+) -> Result:
+    """Call a resource, a prompt or a completion, whose failure tells a client nothing.
+
+    Args:
+        server: The app.
+        context: The request.
+        component: What is called.
+        keywords: Its validated arguments.
+        what: What it is, for the log: "prompt 'review'".
+        make: Makes a result of what the function returned, or begins to.
+
+    Raises:
+        ProtocolError: As the function raised it; -32603 when it failed, or when
+            what it returned is no result.
+    """
+    try:
+        made = make(
+            await component.call(
+                keywords, context, server.threads, server.dependency_overrides
+            )
+        )
+        result = made if isinstance(made, Result) else await made
+        if context.cleanup is not None:
+            await leave(context)
+    except ProtocolError:
+        raise
+    except HandlerError as error:
+        cause: BaseException = error.__cause__ or error
+    # What it returned has no JSON form or is no result, or it raised a ToolError.
+    except Exception as error:  # noqa: BLE001
+        cause = error
+        await abandon(context, error)
+    else:
+        return result
+    server.fault(context, f"{what} failed", cause)
+    raise internal_error() from cause
 
 
 def _binding(

@@ -1,17 +1,15 @@
 """`completion/complete`. Spec 2026-07-28, server/utilities/completion."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mcpkit.components import HandlerError
 from mcpkit.context import Context
-from mcpkit.errors import ProtocolError
 from mcpkit.methods.common import (
     check_kind,
     check_scopes,
-    internal_error,
     invalid_params,
     object_param,
+    run,
     shortened,
     string_param,
 )
@@ -27,32 +25,28 @@ async def complete(server: Server, context: Context) -> Result:
             malformed, the function raised it, or it failed.
     """
     params = context.params
-    reference = _reference(server, context, object_param(params, "ref"))
+    reference, choices = _reference(server, context, object_param(params, "ref"))
     argument = object_param(params, "argument")
     name = string_param(argument, "name")
     value = string_param(argument, "value")
     settled = object_param(object_param(params, "context"), "arguments")
+    for key in settled:
+        string_param(settled, key)
     completion = server.registry.completions.get((reference, name))
     if completion is None:
-        return Result.completion([])
+        typed = value.casefold()
+        chosen = [item for item in choices.get(name, ()) if _begins(item, typed)]
+        return Result.completion(chosen)
     given = {"value": value, "arguments": settled}
     keywords = {key: given[key] for key in completion.takes}
-    try:
-        values = await completion.call(keywords, context, server.threads)
-        return _result(values)
-    except HandlerError as error:
-        cause = error.__cause__ or error
-        server.fault(context, f"completion of {name!r} failed", cause)
-        raise internal_error() from error
-    except ProtocolError:
-        raise
-    # What the function returned are no strings, or it raised a ToolError.
-    except Exception as error:
-        server.fault(context, f"completion of {name!r} failed", error)
-        raise internal_error() from error
+    what = f"completion of {name!r}"
+    return await run(server, context, completion, keywords, what, _result)
 
 
-def _reference(server: Server, context: Context, reference: dict[str, Any]) -> str:
+def _reference(
+    server: Server, context: Context, reference: dict[str, Any]
+) -> tuple[str, Mapping[str, Sequence[str]]]:
+    """Return what is to be completed, and the choices that it has by itself."""
     registry = server.registry
     match reference.get("type"):
         case "ref/prompt":
@@ -61,18 +55,23 @@ def _reference(server: Server, context: Context, reference: dict[str, Any]) -> s
             if prompt is None:
                 raise invalid_params(f"Unknown prompt: {shortened(name)}")
             check_scopes(prompt, context)
-            return name
+            return name, prompt.choices
         case "ref/resource":
             uri = string_param(reference, "uri")
-            resource = registry.templates.get(uri) or registry.resources.get(uri)
+            template = registry.templates.get(uri)
+            resource = template or registry.resources.get(uri)
             if resource is None:
                 raise invalid_params(f"Unknown resource: {shortened(uri)}")
             check_scopes(resource, context)
-            return uri
+            return uri, {} if template is None else template.choices
         case _:
             raise invalid_params(
                 "Invalid params: ref.type must be ref/prompt or ref/resource"
             )
+
+
+def _begins(choice: str, typed: str) -> bool:
+    return choice.casefold().startswith(typed)
 
 
 def _result(values: Any) -> Result:

@@ -2,25 +2,24 @@
 
 from typing import Any
 
-from mcpkit.components import HandlerError, Prompt
+from mcpkit.components import Prompt
 from mcpkit.context import Context
-from mcpkit.errors import ProtocolError
 from mcpkit.faults import ArgumentsError
 from mcpkit.methods.common import (
-    ask,
     check_kind,
     check_scopes,
-    internal_error,
     invalid_params,
     object_param,
     paginate,
     read_answers,
+    run,
+    settle,
     shortened,
     string_param,
+    unknown,
 )
 from mcpkit.protocol.content import Block, Message
 from mcpkit.protocol.results import Result
-from mcpkit.registry import suggestions
 from mcpkit.server import Server
 
 
@@ -42,28 +41,19 @@ async def get_prompt(server: Server, context: Context) -> Result:
     arguments = object_param(params, "arguments")
     prompt = server.registry.prompts.get(name)
     if prompt is None:
-        similar = suggestions(name, server.registry.prompts)
-        data = {"suggestions": similar} if similar else {}
-        raise invalid_params(f"Unknown prompt: {shortened(name)}", **data)
+        raise unknown("prompt", name, server.registry.prompts)
     check_scopes(prompt, context)
     read_answers(server, context, name, arguments)
     keywords = _bind(prompt, arguments)
-    try:
-        value = await prompt.call(keywords, context, server.threads)
-        result = _result(value, prompt)
-    except HandlerError as error:
-        cause = error.__cause__ or error
-        server.fault(context, f"prompt {name!r} failed", cause)
-        raise internal_error() from error
-    except ProtocolError:
-        raise
-    # What the function returned are no messages, or it raised a ToolError.
-    except Exception as error:
-        server.fault(context, f"prompt {name!r} failed", error)
-        raise internal_error() from error
-    if result.kind == "input_required":
-        return ask(server, context, result, name, arguments)
-    return result
+    result = await run(
+        server,
+        context,
+        prompt,
+        keywords,
+        f"prompt {name!r}",
+        lambda value: _result(value, prompt),
+    )
+    return settle(server, context, result, name, arguments)
 
 
 def _bind(prompt: Prompt, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -3,9 +3,12 @@
 Spec 2026-07-28, server/resources.
 """
 
-from typing import Any
+from collections.abc import Coroutine, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
 
-from mcpkit.components import HandlerError, Resource, ResourceTemplate
+from mcpkit.components import Resource, ResourceTemplate
 from mcpkit.context import Context
 from mcpkit.errors import (
     RESOURCE_NOT_FOUND,
@@ -14,27 +17,25 @@ from mcpkit.errors import (
     ResourceNotFoundError,
 )
 from mcpkit.faults import ArgumentsError
+from mcpkit.files import read_file
 from mcpkit.methods.common import (
-    ask,
     check_kind,
     check_scopes,
-    internal_error,
     paginate,
     read_answers,
+    run,
+    settle,
     string_param,
     warn_of_null,
 )
-from mcpkit.protocol.content import (
-    Audio,
-    Block,
-    File,
-    Image,
-    Text,
-    resource_contents,
-)
+from mcpkit.protocol.content import Block, as_contents, resource_contents
 from mcpkit.protocol.jsonrpc import encode
 from mcpkit.protocol.results import Result
 from mcpkit.server import Server
+from mcpkit.threads import Threads
+
+_CONTENTS: Final = (Block, Path, bytes, bytearray, memoryview)
+"""Of what a list is contents, and no JSON."""
 
 
 async def list_resources(server: Server, context: Context) -> Result:
@@ -65,26 +66,30 @@ async def read_resource(server: Server, context: Context) -> Result:
     check_scopes(resource, context)
     read_answers(server, context, uri, {})
     try:
-        keywords = resource.signature.bind_strings(dict(variables))
+        keywords = resource.signature.bind_strings(_strings(variables))
     # A variable that is not of its type names nothing that exists.
     except ArgumentsError as error:
         raise _not_found(uri) from error
     try:
-        value = await resource.call(keywords, context, server.threads)
-        result = _result(value, uri, resource)
-    except HandlerError as error:
-        cause = error.__cause__ or error
-        server.fault(context, f"resource {uri!r} failed", cause)
-        raise internal_error() from error
+        result = await run(
+            server,
+            context,
+            resource,
+            keywords,
+            f"resource {uri!r}",
+            lambda value: _result(value, uri, resource, server.threads),
+        )
     except ProtocolError as error:
         raise _located(error, uri) from error.__cause__
-    # What the function returned has no JSON form, or it raised a ToolError.
-    except Exception as error:
-        server.fault(context, f"resource {uri!r} failed", error)
-        raise internal_error() from error
-    if result.kind == "input_required":
-        return ask(server, context, result, uri, {})
-    return result
+    return settle(server, context, result, uri, {})
+
+
+def _strings(variables: Mapping[str, str | list[str]]) -> dict[str, str]:
+    """Return the variables as strings, of which a list is one as JSON."""
+    return {
+        name: value if isinstance(value, str) else encode(value).decode()
+        for name, value in variables.items()
+    }
 
 
 def _not_found(uri: str) -> ProtocolError:
@@ -98,39 +103,66 @@ def _located(error: ProtocolError, uri: str) -> ProtocolError:
     return error
 
 
-def _result(value: Any, uri: str, resource: Resource | ResourceTemplate) -> Result:
+def _result(
+    value: Any, uri: str, resource: Resource | ResourceTemplate, threads: Threads
+) -> Result | Coroutine[Any, Any, Result]:
+    """Make a result of what the function returned, which awaits files if it has any.
+
+    Raises:
+        ResourceNotFoundError: It is `None`.
+        TypeError: It is no contents.
+        ValueError: It has no JSON form.
+    """
     if isinstance(value, Result):
-        return check_kind(value, "resource_read", "wire", "input_required")
-    return Result.resource_read(
-        _contents(value, uri, resource.mime_type),
-        ttl_ms=resource.ttl_ms,
-        cache_scope=resource.cache_scope,
-    )
+        # A copy: what the function returned may be one result for all requests.
+        result = replace(check_kind(value, "resource_read", "wire", "input_required"))
+    else:
+        result = Result.resource_read(_items(value, uri, resource.mime_type))
+    if result.ttl_ms is None:
+        result.ttl_ms = resource.ttl_ms
+    if resource.scopes:
+        # What not everybody may read must not be passed on by a cache.
+        result.cache_scope = "private"
+    elif result.cache_scope is None:
+        result.cache_scope = resource.cache_scope
+    if result.kind != "resource_read":
+        return result
+    items = result.value["contents"]
+    if any(isinstance(item, Path) for item in items):
+        return _with_files(result, uri, resource.mime_type, threads)
+    contents = [as_contents(item, uri, resource.mime_type) for item in items]
+    result.value = {"contents": contents}
+    return result
 
 
-def _contents(value: Any, uri: str, mime_type: str | None) -> list[dict[str, Any]]:
-    several = value if isinstance(value, (list, tuple)) else [value]
-    if several and all(isinstance(item, Block) for item in several):
-        return [_from_block(item, uri, mime_type) for item in several]
+def _items(value: Any, uri: str, mime_type: str | None) -> list[Any]:
+    """Return what the contents are made of: the value or its items, or its JSON."""
     match value:
-        case str():
-            return [resource_contents(uri, value, mime_type or "text/plain")]
-        case bytes() | bytearray() | memoryview():
-            return [resource_contents(uri, value, mime_type)]
+        case str() | Block() | bytes() | bytearray() | memoryview() | Path():
+            return [value]
+        case None:
+            raise ResourceNotFoundError
+        case list() | tuple() if any(isinstance(item, _CONTENTS) for item in value):
+            return list(value)
         case _:
             warn_of_null(f"resource {uri!r}", value)
-            text = encode(value).decode()
-            return [resource_contents(uri, text, mime_type or "application/json")]
+            text, kind = encode(value).decode(), mime_type or "application/json"
+            return [resource_contents(uri, text, kind)]
 
 
-def _from_block(block: Block, uri: str, mime_type: str | None) -> dict[str, Any]:
-    match block:
-        case File(meta=meta):
-            return resource_contents(block.uri, block.data, block.mime_type, meta)
-        case Text(meta=meta):
-            kind = mime_type or "text/plain"
-            return resource_contents(uri, block.text, kind, meta)
-        case Image(meta=meta) | Audio(meta=meta):
-            return resource_contents(uri, block.data, block.mime_type, meta)
-        case _:
-            raise TypeError(f"a {type(block).__name__} is no contents of a resource")
+async def _with_files(
+    result: Result, uri: str, mime_type: str | None, threads: Threads
+) -> Result:
+    """Put what the files hold in their place, read where it holds nobody up."""
+    contents = []
+    for item in result.value["contents"]:
+        if isinstance(item, Path):
+            try:
+                data, kind = await threads.run(read_file, item, mime_type)
+            except FileNotFoundError as error:
+                raise ResourceNotFoundError from error
+            contents.append(resource_contents(uri, data, kind))
+        else:
+            contents.append(as_contents(item, uri, mime_type))
+    result.value = {"contents": contents}
+    return result

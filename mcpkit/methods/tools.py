@@ -1,27 +1,26 @@
 """`tools/list` and `tools/call`. Spec 2026-07-28, server/tools."""
 
+import asyncio
 from typing import Any
 
-from mcpkit.components import HandlerError, Tool
+from mcpkit.components import HandlerError, Tool, abandon, leave
 from mcpkit.context import Context
-from mcpkit.errors import ToolError
+from mcpkit.errors import ProtocolError, ToolError
 from mcpkit.faults import ArgumentsError
 from mcpkit.methods.common import (
-    ask,
     check_scopes,
-    invalid_params,
     object_param,
     paginate,
     read_answers,
-    shortened,
+    settle,
     string_param,
+    unknown,
     warn_of_null,
 )
 from mcpkit.protocol.headers import check_params
 from mcpkit.protocol.results import Result
-from mcpkit.registry import suggestions
 from mcpkit.returns import OutputError
-from mcpkit.server import Server, logger
+from mcpkit.server import Server, logger, printable
 
 
 async def list_tools(server: Server, context: Context) -> Result:
@@ -41,29 +40,21 @@ async def call_tool(server: Server, context: Context) -> Result:
     tool, arguments = _find(server, context)
     try:
         keywords = tool.signature.bind(arguments, coerce=server.options.coerce)
-        value = await tool.call(keywords, context, server.threads)
-        result = tool.returns.result(value)
-    except ArgumentsError as error:
-        return Result.error(str(error))
-    except ToolError as error:
-        return Result.error(str(error), cause=error)
-    except OutputError as error:
-        logger.error("tool %r breaks its output schema: %s", tool.name, error)
-        return Result.error(
-            f"Tool {tool.name} returned a value that does not match its output schema",
-            cause=error,
+        value = await tool.call(
+            keywords, context, server.threads, server.dependency_overrides
         )
-    except HandlerError as error:
-        return _failed(server, context, tool, error.__cause__ or error)
-    # The value has no JSON form.
-    except (ValueError, RecursionError) as error:
-        return _failed(server, context, tool, error)
-    if result.kind == "input_required":
-        return ask(server, context, result, tool.name, arguments)
+        result = tool.returns.result(value)
+        if context.cleanup is not None:
+            await leave(context)
+    except (ProtocolError, asyncio.CancelledError, GeneratorExit):
+        raise
+    # Whatever it is ends this request alone, an exit that a validator asks for too.
+    except BaseException as error:  # noqa: BLE001
+        return await _failed(server, context, tool, error)
     if result.kind == "structured" and b"null" in result.value:
         held = value.value if isinstance(value, Result) else value
         warn_of_null(f"tool {tool.name!r}", held)
-    return result
+    return settle(server, context, result, tool.name, arguments)
 
 
 def _find(server: Server, context: Context) -> tuple[Tool, dict[str, Any]]:
@@ -73,31 +64,54 @@ def _find(server: Server, context: Context) -> tuple[Tool, dict[str, Any]]:
     arguments = object_param(params, "arguments")
     tool = server.registry.tools.get(name)
     if tool is None:
-        similar = suggestions(name, server.registry.tools)
-        data = {"suggestions": similar} if similar else {}
-        raise invalid_params(f"Unknown tool: {shortened(name)}", **data)
+        raise unknown("tool", name, server.registry.tools)
     if tool.headers and context.headers is not None and context.era == "modern":
         check_params(context.headers, tool.headers, arguments)
     if tool.scopes:
         check_scopes(tool, context)
-    if "inputResponses" in params or "requestState" in params:
-        read_answers(server, context, name, arguments)
+    read_answers(server, context, name, arguments)
     return tool, arguments
 
 
-def _failed(
-    server: Server, context: Context, tool: Tool, cause: BaseException
+async def _failed(
+    server: Server, context: Context, tool: Tool, error: BaseException
 ) -> Result:
-    server.fault(context, f"tool {tool.name!r} failed", cause)
-    text = f"Tool {tool.name} failed"
+    """Return what the model reads of a call that failed."""
+    match error:
+        case ArgumentsError():
+            return Result.error(str(error))
+        case ToolError():
+            text = _text(error)
+            if text is not None:
+                return Result.error(text, cause=error)
+        case HandlerError():
+            error = error.__cause__ or error
+        case OutputError():
+            await abandon(context, error)
+            cause = printable(error)
+            logger.error("tool %r breaks its output schema: %s", tool.name, cause)
+            fault = "returned a value that does not match its output schema"
+            return _told(server, tool, fault, error)
+        # The value has no JSON form, or a validator or a serialiser of the
+        # developer's raised something.
+        case _:
+            await abandon(context, error)
+    server.fault(context, f"tool {tool.name!r} failed", error)
+    return _told(server, tool, "failed", error)
+
+
+def _told(server: Server, tool: Tool, fault: str, cause: BaseException) -> Result:
+    text = f"Tool {tool.name} {fault}"
     if server.options.debug:
-        text = f"{text}: {_describe(cause)}"
+        told = _text(cause)
+        name = type(cause).__name__
+        text = f"{text}: {name}" if told is None else f"{text}: {name}: {told}"
     return Result.error(text, cause=cause)
 
 
-def _describe(error: BaseException) -> str:
+def _text(error: BaseException) -> str | None:
     try:
-        return f"{type(error).__name__}: {error}"
+        return str(error)
     # A broken `__str__` must not replace the error that it describes.
     except Exception:  # noqa: BLE001
-        return type(error).__name__
+        return None

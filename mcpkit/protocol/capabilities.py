@@ -34,8 +34,9 @@ def server_capabilities(
         registered: The capabilities of which something is registered: any of
             tools, resources, prompts, completions and logging.
         era: The era of the client that asks.
-        custom: Capabilities that are declared as they are given, in place of
-            those that follow from what is registered.
+        custom: Capabilities that are declared as they are given, beside those
+            that follow from what is registered or in their place. One that is
+            `None` is not declared.
     """
     changes = _CHANGES[era] in methods(era)
     built: dict[str, Any] = {}
@@ -47,7 +48,8 @@ def server_capabilities(
     for name in ("completions", "logging"):
         if name in registered:
             built[name] = {}
-    return {**built, **(custom or {})}
+    merged = {**built, **(custom or {})}
+    return {name: value for name, value in merged.items() if value is not None}
 
 
 def missing_capabilities(

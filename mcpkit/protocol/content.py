@@ -177,25 +177,67 @@ def resource_contents(
     return without_none({"uri": uri, **body, "_meta": meta})
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message of a prompt.
+def as_contents(
+    value: Any, uri: str | None = None, mime_type: str | None = None
+) -> dict[str, Any]:
+    """Return one element of the `contents` of a resource.
 
     Args:
-        content: A text or a block.
+        value: A text, bytes, a block, or an element in its wire form.
+        uri: The URI that was read, for what has none of its own.
+        mime_type: What it is, for what does not say so itself.
+
+    Raises:
+        TypeError: It is no contents, or has no URI.
+
+    Example:
+        >>> as_contents(File("docs://a", "Hello", "text/plain"))
+        {'uri': 'docs://a', 'mimeType': 'text/plain', 'text': 'Hello'}
+        >>> as_contents(b"", "docs://a", "image/png")
+        {'uri': 'docs://a', 'mimeType': 'image/png', 'blob': ''}
+    """
+    match value:
+        case Mapping():
+            return dict(value)
+        case File():
+            kind = value.mime_type or mime_type
+            return resource_contents(value.uri, value.data, kind, value.meta)
+        case _ if uri is None:
+            raise TypeError(f"a {type(value).__name__} has no URI; a File has one")
+        case str():
+            return resource_contents(uri, value, mime_type or "text/plain")
+        case bytes() | bytearray() | memoryview():
+            return resource_contents(uri, value, mime_type)
+        case Text():
+            kind = mime_type or "text/plain"
+            return resource_contents(uri, value.text, kind, value.meta)
+        case Image() | Audio():
+            return resource_contents(uri, value.data, value.mime_type, value.meta)
+        case _:
+            raise TypeError(f"a {type(value).__name__} is no contents of a resource")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a prompt, or several of one role.
+
+    Args:
+        content: A text or a block. A message holds one: of a list, each is a
+            message of its own.
         role: Who says it.
 
     Example:
         >>> Message("Hello").wire()
-        {'role': 'user', 'content': {'type': 'text', 'text': 'Hello'}}
+        [{'role': 'user', 'content': {'type': 'text', 'text': 'Hello'}}]
     """
 
-    content: str | Block
+    content: str | Block | Mapping[str, Any] | Sequence[str | Block | Mapping[str, Any]]
     role: Literal["user", "assistant"] = "user"
 
-    def wire(self) -> dict[str, Any]:
-        """Return the message as it goes on the wire."""
-        return {"role": self.role, "content": as_block(self.content)}
+    def wire(self) -> list[dict[str, Any]]:
+        """Return the messages as they go on the wire."""
+        blocks = as_blocks(self.content)
+        return [{"role": self.role, "content": block} for block in blocks]
 
 
 def as_block(value: str | Block | Mapping[str, Any]) -> dict[str, Any]:

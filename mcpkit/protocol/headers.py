@@ -16,7 +16,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from mcpkit.errors import HEADER_MISMATCH, ProtocolError
@@ -60,8 +60,10 @@ def collect(raw: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     """
     headers = dict(raw)
     if len(headers) != len(raw):
-        for name in headers:
-            values = [value for other, value in raw if other == name]
+        lines: dict[bytes, list[bytes]] = {}
+        for name, value in raw:
+            lines.setdefault(name, []).append(value)
+        for name, values in lines.items():
             if not name.startswith(b"mcp-"):
                 headers[name] = b", ".join(values)
             elif len(set(values)) > 1:
@@ -201,10 +203,15 @@ class HeaderParam:
     Attributes:
         header: The name of the header, in full.
         path: The keys that lead to the argument.
+        key: The name of the header, as ASGI has it.
     """
 
     header: str
     path: tuple[str, ...]
+    key: bytes = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", self.header.lower().encode())
 
 
 def header_params(schema: Mapping[str, Any]) -> tuple[HeaderParam, ...]:
@@ -294,7 +301,7 @@ def check_params(
     """
     for param in params:
         value = _value_at(param.path, arguments)
-        header = headers.get(param.header.lower().encode())
+        header = headers.get(param.key)
         if value is None:
             if header is not None:
                 raise _mismatch(param.header, "is not in the body")

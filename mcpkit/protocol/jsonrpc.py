@@ -2,13 +2,16 @@
 
 What is refused as "Parse error": anything that is not JSON after RFC 8259
 (`NaN`, a trailing comma, invalid UTF-8, half a surrogate pair), numbers of more
-than 4300 digits, and nesting over `MAX_DEPTH`. A UTF-8 byte order mark is
+than 4300 digits, nesting over `MAX_DEPTH`, and more than `MAX_CONTAINERS` arrays
+and objects. A UTF-8 byte order mark is
 skipped; of two equal keys the last one wins.
 
 Spec 2026-07-28, basic/index: Messages.
 """
 
+import re
 from collections.abc import Mapping
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias, TypeGuard, overload
 
@@ -40,6 +43,12 @@ Kind: TypeAlias = Literal["request", "notification", "response"]
 MAX_DEPTH: Final = 128
 """How deep arrays and objects may nest in a message."""
 
+MAX_CONTAINERS: Final = 250_000
+"""How many arrays and objects a message may hold."""
+
+_STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_STEPS: Final = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in _STEPS)
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 NAMED_ERRORS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
@@ -90,28 +99,25 @@ def decode(raw: bytes | bytearray) -> Any:
     """
     if raw[:3] == _BYTE_ORDER_MARK:
         raw = raw[3:]
+    # Counting brackets is cheap, and their nesting asked for only past the bound.
+    brackets = raw.count(b"{") + raw.count(b"[")
+    if brackets > MAX_DEPTH and _exceeds_bounds(raw):
+        raise ProtocolError(PARSE_ERROR, "Parse error")
     try:
-        value = from_json(raw, allow_inf_nan=False)
+        return from_json(raw, allow_inf_nan=False)
     except ValueError as error:
         raise ProtocolError(PARSE_ERROR, "Parse error") from error
-    # Counting brackets is cheap, and the exact depth needed only past the bound.
-    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and _is_too_deep(value):
-        raise ProtocolError(PARSE_ERROR, "Parse error")
-    return value
 
 
-def _is_too_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [
-            child
-            for parent in level
-            if isinstance(parent, (dict, list))
-            for child in (parent.values() if isinstance(parent, dict) else parent)
-        ]
-        if not level:
-            return False
-    return any(isinstance(value, (dict, list)) for value in level)
+def _exceeds_bounds(raw: bytes | bytearray) -> bool:
+    """Whether a text nests too deeply, or has too many arrays and objects.
+
+    What is not JSON may count as either; it is refused for one or the other.
+    """
+    brackets = _STRING.sub(b"", raw).translate(None, _NO_BRACKETS)
+    if len(brackets) > 2 * MAX_CONTAINERS:
+        return True
+    return max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > MAX_DEPTH
 
 
 def kind_of(message: object) -> Kind:
@@ -181,41 +187,37 @@ def _without_surrogates(value: Any) -> Any:
 
 
 def encode_response(request_id: RequestId, result: dict[str, Any] | Encoded) -> bytes:
-    """Encode a success response whose result, or members of it, are encoded already.
+    """Encode a success response.
 
     Args:
         request_id: The id of the request.
-        result: The result, or its members, of which `structuredContent` may be
-            `Encoded` alone.
+        result: The result, encoded already or as `encode_result` takes it.
+
+    Raises:
+        ValueError: A member of the result has no JSON form.
+    """
+    encoded = result if isinstance(result, Encoded) else encode_result(result)
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(request_id), encoded)
+
+
+def encode_result(result: dict[str, Any]) -> Encoded:
+    """Encode a result, of which `structuredContent` may be `Encoded` already.
 
     Raises:
         ValueError: A member of the result has no JSON form.
 
     Example:
-        >>> encode_response(1, {"a": [2], "structuredContent": Encoded(b"[3]")})
-        b'{"jsonrpc":"2.0","id":1,"result":{"a":[2],"structuredContent":[3]}}'
+        >>> encode_result({"a": [2], "structuredContent": Encoded(b"[3]")})
+        b'{"a":[2],"structuredContent":[3]}'
     """
-    if isinstance(result, Encoded):
-        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(request_id), result)
-    encoded = result.get("structuredContent")
-    if type(encoded) is not Encoded:
-        return encode({"jsonrpc": "2.0", "id": request_id, "result": result})
+    content = result.get("structuredContent")
+    if type(content) is not Encoded:
+        return Encoded(encode(result))
     plain = {**result}
     del plain["structuredContent"]
-    # What is encoded already goes in front of the two braces at the end.
-    message = encode({"jsonrpc": "2.0", "id": request_id, "result": plain})
+    head = encode(plain)[:-1]
     comma = b"," if plain else b""
-    return b'%b%b"structuredContent":%b}}' % (message[:-2], comma, encoded)
-
-
-def encode_result(result: dict[str, Any]) -> Encoded:
-    """Encode the members of a result, of which `structuredContent` may be `Encoded`.
-
-    Raises:
-        ValueError: A member has no JSON form.
-    """
-    head = len(b'{"jsonrpc":"2.0","id":0,"result":')
-    return Encoded(encode_response(0, result)[head:-1])
+    return Encoded(b'%b%b"structuredContent":%b}' % (head, comma, content))
 
 
 def success_response(result: Any, request_id: RequestId) -> dict[str, Any]:

@@ -8,6 +8,7 @@ Spec 2025-11-25, 2025-06-18 and 2025-03-26: server/tools, resources, prompts.
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -134,10 +135,15 @@ def implementation(wire: Mapping[str, Any], revision: Revision) -> dict[str, Any
     return cut
 
 
-def _without_later(wire: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
-    lacking = frozenset().union(
+@cache
+def _lacking(revision: Revision) -> frozenset[str]:
+    return frozenset().union(
         *(keys for name, keys in _CAME_WITH.items() if not getattr(revision, name))
     )
+
+
+def _without_later(wire: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
+    lacking = _lacking(revision)
     cut = {key: value for key, value in wire.items() if key not in lacking}
     if not revision.definitions and is_object(cut.get("annotations")):
         cut["annotations"] = {

@@ -7,10 +7,18 @@ returns becomes one.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
 from mcpkit.errors import ProtocolError
-from mcpkit.protocol.content import Block, Message, as_blocks, without_none
+from mcpkit.protocol.content import (
+    BinaryData,
+    Block,
+    Message,
+    as_blocks,
+    as_contents,
+    without_none,
+)
 from mcpkit.protocol.jsonrpc import Encoded, encode
 
 Kind: TypeAlias = Literal[
@@ -32,6 +40,9 @@ Kind: TypeAlias = Literal[
     "task",
 ]
 CacheScope: TypeAlias = Literal["private", "public"]
+
+Contents: TypeAlias = Mapping[str, Any] | Block | str | BinaryData | PurePath
+"""What the contents of a resource are made of."""
 
 MAX_COMPLETIONS = 100
 """How many values a completion may have. Spec: server/utilities/completion."""
@@ -193,7 +204,7 @@ class Result:
     @classmethod
     def resource_read(
         cls,
-        contents: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        contents: Contents | Sequence[Contents],
         *,
         metadata: Mapping[str, Any] | None = None,
         ttl_ms: int | None = None,
@@ -202,12 +213,13 @@ class Result:
         """The contents of a resource, one element or a list of them.
 
         Args:
-            contents: What `resource_contents` builds.
+            contents: A `File`; a text, bytes, another block or a `Path`, which
+                have the URI that was read; or what `resource_contents` builds.
             metadata: Members of the result's `_meta`.
             ttl_ms: Milliseconds the client may keep it.
             cache_scope: Who may share it.
         """
-        several = [contents] if isinstance(contents, Mapping) else list(contents)
+        several = list(contents) if isinstance(contents, (list, tuple)) else [contents]
         return cls(
             kind="resource_read",
             value={"contents": several},
@@ -233,7 +245,9 @@ class Result:
         value = without_none(
             {
                 "description": description,
-                "messages": [_message(message) for message in messages],
+                "messages": [
+                    wired for message in messages for wired in _messages(message)
+                ],
             }
         )
         return cls(kind="prompt_get", value=value, metadata=metadata)
@@ -289,6 +303,8 @@ class Result:
         """
         if input_requests is None and request_state is None:
             raise ValueError("give input_requests, request_state, or both")
+        if input_requests is not None and not isinstance(input_requests, Mapping):
+            raise ValueError(f"input_requests is a dict, not {input_requests!r}")
         value = {"inputRequests": input_requests, "requestState": request_state}
         return cls(kind="input_required", value=without_none(value))
 
@@ -322,6 +338,9 @@ class Result:
                 return _tool_result(self.value)
             case "error":
                 return _tool_result([{"type": "text", "text": self.value}], failed=True)
+            case "resource_read":
+                contents = self.value["contents"]
+                return {"contents": [as_contents(item) for item in contents]}
             case "raw":
                 return {"content": [], "isError": False, **self.value}
             case _:
@@ -377,7 +396,7 @@ def _page(
     return without_none({key: list(definitions), "nextCursor": next_cursor})
 
 
-def _message(message: str | Message | Mapping[str, Any]) -> dict[str, Any]:
+def _messages(message: str | Message | Mapping[str, Any]) -> list[dict[str, Any]]:
     if isinstance(message, str):
         message = Message(message)
-    return message.wire() if isinstance(message, Message) else dict(message)
+    return message.wire() if isinstance(message, Message) else [dict(message)]

@@ -10,10 +10,13 @@ Everything is a function of its arguments: the time, in seconds, is passed in.
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from itsdangerous import BadData, URLSafeSerializer
+
+from mcpkit.errors import MCPKitError
 
 MIN_KEY_BYTES: Final = 32
 """The length of the shortest key that is taken, in bytes."""
@@ -22,7 +25,10 @@ MAX_TOKEN_BYTES: Final = 64 * 1024
 """The length of the longest token that is opened, in bytes."""
 
 
-class SealError(Exception):
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_.-]+\Z")
+
+
+class SealError(MCPKitError):
     """A token can't be opened. The message is for the log, never for a client."""
 
 
@@ -96,11 +102,14 @@ class Sealer:
         Raises:
             SealError: For any fault at all.
         """
-        # itsdangerous skips what is not ASCII, and trips over half a surrogate.
         if not isinstance(token, str) or not token.isascii():
             raise SealError("it is not an ASCII string")
         if len(token) > MAX_TOKEN_BYTES:
             raise SealError("it is too long")
+        # itsdangerous skips what is not of its alphabet, so that one payload would
+        # have any number of tokens.
+        if not _TOKEN.match(token):
+            raise SealError("its signature is wrong")
         try:
             claims: Mapping[str, Any] = self._serializer(purpose).loads(token)
         except BadData as error:

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
-from mcpkit.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND
-
 Era: TypeAlias = Literal["modern", "legacy"]
 """Modern requests stand alone; legacy ones lean on an `initialize` handshake."""
 
@@ -27,27 +25,17 @@ class Revision:
         version: Its name on the wire.
         era: The era it belongs to.
         batches: A JSON array of messages is answered, not refused.
-        envelope: Results carry `resultType`, the server's info in `_meta`, and
-            cache hints.
         icons: Definitions carry `icons`, and implementations `websiteUrl`.
         definitions: Definitions carry `title`, `outputSchema` and `_meta`,
             results carry `structuredContent`, contents hold resource links.
-        any_structured: `structuredContent` is any JSON value, not only objects.
-        unidentified: An error that answers no known request carries no `id`,
-            where the others carry `null`.
-        not_found: The error code of a resource that does not exist.
         header: Its name, as a header has it.
     """
 
     version: str
     era: Era
     batches: bool
-    envelope: bool
     icons: bool
     definitions: bool
-    any_structured: bool
-    unidentified: bool
-    not_found: int
     header: bytes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -58,12 +46,8 @@ _2025_03_26 = Revision(
     version="2025-03-26",
     era="legacy",
     batches=True,
-    envelope=False,
     icons=False,
     definitions=False,
-    any_structured=False,
-    unidentified=False,
-    not_found=RESOURCE_NOT_FOUND,
 )
 _2025_06_18 = replace(
     _2025_03_26, version="2025-06-18", batches=False, definitions=True
@@ -73,10 +57,6 @@ _2026_07_28 = replace(
     _2025_11_25,
     version="2026-07-28",
     era="modern",
-    envelope=True,
-    any_structured=True,
-    unidentified=True,
-    not_found=INVALID_PARAMS,
 )
 # Spoken by clients that are older than Streamable HTTP; served as 2025-03-26.
 _2024_11_05 = replace(_2025_03_26, version="2024-11-05")

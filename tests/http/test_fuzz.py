@@ -295,7 +295,7 @@ async def test_any_session_id_is_answered(app: App, token: str) -> None:
     assert (await drive(app, "DELETE", lines, [])).status_code in {404, 405}
 
 
-REPEATED = [b"\xff", b"\x80 a", b"a\tb", b"", b"a b", b"\"'<>\\", b"=?x?=", b"x" * 3000]
+REPEATED = [b"\xff", b"\x80 a", b"a\tb", b"", b"a b", b"\"'<>\\", b"=?x?=", b"x" * 500]
 
 
 @pytest.mark.parametrize("http", HTTPS)

@@ -18,7 +18,7 @@ from mcpkit.errors import (
     INVALID_REQUEST,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
 )
-from tests.calls import EVERY, LEGACY, V_2025_11_25, call, reply, text
+from tests.calls import LEGACY, V_2025_11_25, call, reply, text
 from tests.wire import MODERN
 
 KEY = "k" * 32
@@ -290,11 +290,10 @@ WRONG_RESPONSES = [
 ]
 
 
-@pytest.mark.parametrize("version", EVERY)
 @pytest.mark.parametrize("responses", table(WRONG_RESPONSES))
-async def test_answers_are_an_object_of_objects(responses: Any, version: str) -> None:
+async def test_answers_are_an_object_of_objects(responses: Any) -> None:
     answer = await call(
-        asking(), "tools/call", at=version, name="order", inputResponses=responses
+        asking(), "tools/call", at=MODERN, name="order", inputResponses=responses
     )
     assert answer == {
         "code": INVALID_PARAMS,

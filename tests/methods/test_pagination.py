@@ -187,3 +187,25 @@ async def test_a_cursor_is_the_same_in_another_process_with_the_key() -> None:
         check=True,
     )
     assert probe.stdout.strip() == await cursor_of(paged())
+
+
+async def test_no_cursor_makes_an_answer_be_kept_twice() -> None:
+    """Ours: what is kept follows from the registry, and not from what clients send."""
+    app = paged()
+    cursor = await cursor_of(app)
+    await call(app, "tools/list", cursor=cursor)
+    kept = len(app.registry.answers)
+    for index in range(1, 50):
+        padded = await call(app, "tools/list", cursor=cursor + "!" * index)
+        assert padded == INVALID
+    assert len(app.registry.answers) == kept
+
+
+async def test_a_cursor_is_one_of_its_app() -> None:
+    """Ours: tokens are bound to the name of the app."""
+    key = "k" * 32
+    apps = [App(name, secret_key=key, page_size=1) for name in ("a", "b")]
+    for app in apps:
+        add(app, "x")
+        add(app, "y")
+    assert await call(apps[1], "tools/list", cursor=await cursor_of(apps[0])) == INVALID

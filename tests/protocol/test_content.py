@@ -163,21 +163,34 @@ def test_contents_have_a_wire_form(
 TEXT = {"type": "text", "text": "3"}
 ODD = {"type": "text", "text": "3", "_meta": {}}
 
-MESSAGES: list[tuple[str, Message, dict[str, Any]]] = [
+MESSAGES: list[tuple[str, Message, list[dict[str, Any]]]] = [
     # id, message, wire
-    ("a text", Message("3"), {"role": "user", "content": TEXT}),
+    ("a text", Message("3"), [{"role": "user", "content": TEXT}]),
     (
         "a block of the assistant's",
         Message(Text("3"), "assistant"),
-        {"role": "assistant", "content": TEXT},
+        [{"role": "assistant", "content": TEXT}],
     ),
+    ("a block in wire form", Message(ODD), [{"role": "user", "content": ODD}]),
+    (
+        "several, of which each is a message",
+        Message(["3", Text("3"), ODD], "assistant"),
+        [
+            {"role": "assistant", "content": TEXT},
+            {"role": "assistant", "content": TEXT},
+            {"role": "assistant", "content": ODD},
+        ],
+    ),
+    ("none", Message([]), []),
 ]
 
 
 @pytest.mark.parametrize(
     ("message", "wire"), [pytest.param(*row, id=name) for name, *row in MESSAGES]
 )
-def test_a_message_has_a_wire_form(message: Message, wire: dict[str, Any]) -> None:
+def test_a_message_has_a_wire_form(
+    message: Message, wire: list[dict[str, Any]]
+) -> None:
     """Spec 2026-07-28, server/prompts: PromptMessage."""
     assert message.wire() == wire
 
