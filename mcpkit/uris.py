@@ -70,7 +70,7 @@ class UriTemplate:
         variables: The names of the variables, in order.
         optional: Those of the query, which a URI may leave out.
         lists: Those that are lists.
-        literal_length: How much of the template is text.
+        rank: Smaller for the more literal of two templates that match a URI.
         shape: The template without the names that make no difference: two
             templates of one shape match the same URIs.
 
@@ -94,8 +94,8 @@ class UriTemplate:
         "_several",
         "_tail",
         "lists",
-        "literal_length",
         "optional",
+        "rank",
         "shape",
         "text",
         "variables",
@@ -112,7 +112,6 @@ class UriTemplate:
         self.variables = tuple(variable.name for variable in variables)
         self.optional = tuple(variable.name for variable in query)
         self.lists = frozenset(item.name for item in variables if item.is_list)
-        self.literal_length = sum(len(part) for part in parts if isinstance(part, str))
         self.shape = _EXPRESSION.sub(_shape, text)
         self._query = {variable.name: variable for variable in query}
         self._several = next(
@@ -120,6 +119,8 @@ class UriTemplate:
         )
         split = len(path) if self._several is None else path.index(self._several)
         self._head, self._tail = path[:split], path[split + 1 :]
+        literal = sum(len(part) for part in parts if isinstance(part, str))
+        self.rank = (-literal, self._several is not None)
         first = path[0] if path else ""
         self._prefix = first if isinstance(first, str) else ""
 

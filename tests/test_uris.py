@@ -494,7 +494,21 @@ def test_a_template_knows_its_variables() -> None:
     assert template.variables == ("x", "y", "z", "t")
     assert template.optional == ("z", "t")
     assert template.lists == {"x", "y", "t"}
-    assert template.literal_length == 4
+
+
+RANKED = [
+    # id, the more literal template, the less literal one
+    ("more text", "a://b-{x}", "a://{x}"),
+    ("one segment", "a://{x}", "a://{+x}"),
+    ("more text before one segment", "a://b/{+x}", "a://{x}"),
+]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [pytest.param(*row, id=name) for name, *row in RANKED]
+)
+def test_the_more_literal_template_comes_first(first: str, second: str) -> None:
+    assert UriTemplate(first).rank < UriTemplate(second).rank
 
 
 PARTS = st.lists(st.sampled_from(["a", "/", "-", "ab"]), min_size=1, max_size=3)
