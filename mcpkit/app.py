@@ -3,6 +3,9 @@
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from mcpkit.components import (
@@ -20,8 +23,10 @@ from mcpkit.components import (
     build_tool,
     read_icons,
 )
+from mcpkit.directory import MAX_FILE, Directory
 from mcpkit.endpoint import DEFAULT_MAX_BODY, Endpoint, Principal, Receive, Scope, Send
 from mcpkit.errors import SetupError
+from mcpkit.files import guess_type
 from mcpkit.guard import Guard
 from mcpkit.lifespan import Lifespan
 from mcpkit.protocol.results import Cache, CacheScope
@@ -262,7 +267,7 @@ class App(Server):
     def add_resource(
         self,
         uri: str,
-        handler: Callable[..., Any],
+        handler: Callable[..., Any] | Path,
         /,
         *,
         replace: bool = False,
@@ -272,7 +277,8 @@ class App(Server):
 
         Args:
             uri: The URI, or a URI template.
-            handler: The function that returns the contents.
+            handler: The function that returns the contents; or a file, whose
+                size and type are published as they are now.
             replace: Take the place of the resource that has the URI.
             options: The options of `ResourceOptions`.
 
@@ -287,6 +293,75 @@ class App(Server):
             )
         self.registry.add_resource(resource, replace=replace)
         return resource
+
+    def add_directory(
+        self,
+        uri: str,
+        path: str | PathLike[str],
+        /,
+        *,
+        list_files: bool = False,
+        hidden: bool = False,
+        max_size: int = MAX_FILE,
+        replace: bool = False,
+        **options: Unpack[ResourceOptions],
+    ) -> ResourceTemplate:
+        """Register a directory as resources, whose paths follow the URI.
+
+        It becomes a template, `docs://{+path}`, the path of which is completed.
+        Nothing outside of the directory can be read, whether by the path or by
+        a link.
+
+        Args:
+            uri: The URI of the directory, such as `docs://`.
+            path: The directory.
+            list_files: List each file that is there now as a resource, too.
+            hidden: Read what begins with a dot, too.
+            max_size: How large a file may be, in bytes; a larger one is not found.
+            replace: Take the place of what has the URIs.
+            options: The options of `ResourceOptions`. A `mime_type` is that of
+                all files; by default each has its own.
+
+        Raises:
+            SetupError: There is no such directory, an option can't work, or a
+                URI is taken.
+        """
+        if "{" in uri or not uri:
+            raise SetupError(
+                f"the URI of a directory is one such as 'docs://', not {uri!r}; its "
+                "variable is added"
+            )
+        mime_type = options.get("mime_type")
+        directory = Directory(
+            path, hidden=hidden, max_size=max_size, mime_type=mime_type
+        )
+        options = {
+            "name": directory.root.name,
+            "description": f"The files in {directory.root.name}.",
+            **options,
+        }
+        base = uri if uri.endswith(("/", ":")) else f"{uri}/"
+        text = f"{base}{{+path}}"
+        files = directory.files() if list_files else []
+        template = self.add_resource(text, directory.read, replace=replace, **options)
+        assert isinstance(template, ResourceTemplate)  # noqa: S101  # it has a variable
+        for file in files:
+            listed: ResourceOptions = {
+                **options,
+                "name": file,
+                "description": "",
+                "mime_type": mime_type or guess_type(file),
+                "size": directory.size(file),
+            }
+            handler = partial(directory.read, file)
+            self.add_resource(
+                template.template.expand({"path": file}),
+                handler,
+                replace=replace,
+                **listed,
+            )
+        self.add_completion(text, "path", directory.complete, replace=replace)
+        return template
 
     def remove_resource(self, uri: str) -> None:
         """Remove a resource, or a resource template by its text.

@@ -6,6 +6,7 @@ hidden files are asked for. Everything else is not found.
 """
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from itertools import islice
@@ -18,12 +19,15 @@ from mcpkit.files import OPEN_FLAGS, absent, contents_of, regular_file
 from mcpkit.protocol.content import File
 from mcpkit.protocol.results import MAX_COMPLETIONS, Result
 from mcpkit.server import logger
-from mcpkit.server import logger
+
+MAX_FILE: Final = 10 * 1024 * 1024
+"""How large a file may be unless the developer says otherwise, in bytes."""
 
 MAX_LISTED: Final = 1000
 """How many files may be listed one by one."""
 
 _MAX_SCANNED: Final = 10_000
+_DRIVE: Final = re.compile(r"[A-Za-z]:")
 _SEPARATORS: Final = frozenset("/\\\0")
 
 
@@ -81,7 +85,9 @@ class Directory:
 
         A folder ends in a slash, so that what is in it can be asked for next.
         """
-        folder, _, start = value.rpartition("/")
+        folder, slash, start = value.rpartition("/")
+        if slash and not folder:
+            return Result.completion([])
         # One more than may be sent tells that there are more.
         values = list(islice(self._names(folder, start), MAX_COMPLETIONS + 1))
         more = len(values) > MAX_COMPLETIONS or None
@@ -145,7 +151,7 @@ class Directory:
     def _find(self, path: str) -> Path | None:
         """Return where a path leads, links resolved, if that is below the root."""
         parts = path.split("/") if path else []
-        if not all(map(self._is_seen, parts)):
+        if not all(map(self._is_seen, parts)) or _DRIVE.match(path):
             return None
         try:
             found = self.root.joinpath(*parts).resolve(strict=True)
