@@ -111,7 +111,7 @@ def measure(*, works: Sequence[Work] = WORKS, rounds: int, seconds: float) -> Sa
     if disturbed:
         samples.notes.append(
             f"In {disturbed} of {len(shares)} turns the server had less than "
-            f"{_SATURATED:.0%} of its core"
+            f"{_SATURATED:.0%} of its core, which brings the fast ones closer together"
         )
     return samples
 
