@@ -61,6 +61,7 @@ class Context:
         session: The legacy session, if there is one.
         opened: The legacy session that this request opened.
         after: The key of the last definition that the client has of a list.
+        is_retry: It brings answers to the questions of an earlier round.
         request_state: What the handler gave the client to bring back with its
             answers, in an earlier round.
         scope: The ASGI scope of the HTTP request, or `None` without HTTP.
@@ -71,6 +72,7 @@ class Context:
         "after",
         "cleanup",
         "headers",
+        "is_retry",
         "method",
         "opened",
         "params",
@@ -107,6 +109,9 @@ class Context:
         self.opened: Session | None = None
         self.request_state: Any = None
         self.after: str | None = None
+        self.is_retry = revision.era == "modern" and (
+            "inputResponses" in params or "requestState" in params
+        )
         self.cleanup: Cleanup | None = None
         self.scope = scope
 
@@ -126,13 +131,6 @@ class Context:
     def era(self) -> Era:
         """The era of the revision that the client speaks."""
         return self.revision.era
-
-    @property
-    def is_retry(self) -> bool:
-        """Whether the request brings answers to questions of an earlier round."""
-        return self.revision.era == "modern" and (
-            "inputResponses" in self.params or "requestState" in self.params
-        )
 
     @property
     def meta(self) -> Mapping[str, Any]:

@@ -168,8 +168,6 @@ def read_answers(
             one that was given for this request.
     """
     params = context.params
-    if not context.is_retry:
-        return
     answers = params.get("inputResponses")
     if answers is not None and not (
         is_object(answers) and all(is_object(answer) for answer in answers.values())

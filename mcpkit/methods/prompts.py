@@ -43,7 +43,8 @@ async def get_prompt(server: Server, context: Context) -> Result:
     if prompt is None:
         raise unknown("prompt", name, server.registry.prompts)
     check_scopes(prompt, context)
-    read_answers(server, context, name, arguments)
+    if context.is_retry:
+        read_answers(server, context, name, arguments)
     keywords = _bind(prompt, arguments)
     result = await run(
         server,

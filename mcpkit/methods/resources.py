@@ -64,7 +64,8 @@ async def read_resource(server: Server, context: Context) -> Result:
         raise _not_found(uri)
     resource, variables = found
     check_scopes(resource, context)
-    read_answers(server, context, uri, {})
+    if context.is_retry:
+        read_answers(server, context, uri, {})
     try:
         keywords = resource.signature.bind_strings(_strings(variables))
     # A variable that is not of its type names nothing that exists.

@@ -69,7 +69,8 @@ def _find(server: Server, context: Context) -> tuple[Tool, dict[str, Any]]:
         check_params(context.headers, tool.headers, arguments)
     if tool.scopes:
         check_scopes(tool, context)
-    read_answers(server, context, name, arguments)
+    if context.is_retry:
+        read_answers(server, context, name, arguments)
     return tool, arguments
 
 
