@@ -70,12 +70,12 @@ class Directory:
         if found is None:
             return None
         try:
-            with self._open(found) as file:
+            with self._open(found[0]) as file:
                 data = file.read(self._max_size + 1)
         except FileNotFoundError:
             return None
         if len(data) > self._max_size:
-            logger.warning("%s is larger than max_size and is not served", found)
+            logger.warning("%s is larger than max_size and is not served", found[0])
             return None
         text, mime_type = contents_of(data, path, self._mime_type)
         return File(ctx.params["uri"], text, mime_type)
@@ -124,7 +124,7 @@ class Directory:
         if found is None:
             return
         try:
-            with os.scandir(found) as entries:
+            with os.scandir(found[0]) as entries:
                 names = [entry.name for entry in islice(entries, _MAX_SCANNED)]
         # It is a file, or a folder that is not ours to read.
         except OSError:
@@ -136,32 +136,29 @@ class Directory:
 
     def _kind(self, path: str) -> Literal["file", "folder"] | None:
         found = self._find(path)
-        try:
-            status = None if found is None else found.stat()
-        # It is gone by now.
-        except OSError:
+        if found is None:
             return None
-        if status is None:
-            return None
+        status = found[1]
         if stat.S_ISDIR(status.st_mode):
             return "folder"
         fits = stat.S_ISREG(status.st_mode) and status.st_size <= self._max_size
         return "file" if fits else None
 
-    def _find(self, path: str) -> Path | None:
+    def _find(self, path: str) -> tuple[Path, os.stat_result] | None:
         """Return where a path leads, links resolved, if that is below the root."""
         parts = path.split("/") if path else []
         if not all(map(self._is_seen, parts)) or _DRIVE.match(path):
             return None
         try:
             found = self.root.joinpath(*parts).resolve(strict=True)
+            status = found.stat()
         # Older Pythons raise a RuntimeError for links that lead in a circle.
         except (OSError, RuntimeError):
             return None
         if not found.is_relative_to(self.root):
             return None
         within = found.relative_to(self.root).parts
-        return found if all(map(self._is_seen, within)) else None
+        return (found, status) if all(map(self._is_seen, within)) else None
 
     def _is_seen(self, name: str) -> bool:
         if not name or not _SEPARATORS.isdisjoint(name) or not _is_unicode(name):
