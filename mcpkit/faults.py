@@ -3,14 +3,20 @@
 import math
 import re
 import types
+import typing
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic_core import ErrorDetails, ValidationError, from_json, to_json
+from pydantic_core.core_schema import ErrorType
 
 from mcpkit.errors import MCPKitError
 
-_MAX_FAULTS: Final = 20
+MAX_FAULTS: Final = 20
+"""How many faults are told one by one."""
+
+_MAX_MENDED: Final = 1000
 
 
 class ArgumentsError(MCPKitError):
@@ -33,7 +39,9 @@ _EXPECTED: Final[Mapping[str, str]] = types.MappingProxyType(
         "tuple_type": "array",
         "set_type": "array",
         "frozen_set_type": "array",
+        "named_tuple_type": "array",
         "dict_type": "object",
+        "mapping_type": "object",
         "model_type": "object",
         "dataclass_type": "object",
         "arguments_type": "object",
@@ -43,6 +51,7 @@ _EXPECTED: Final[Mapping[str, str]] = types.MappingProxyType(
         "datetime_type": "string with a date and time",
         "time_delta_type": "string with a duration",
         "uuid_type": "string with a UUID",
+        "url_type": "string with a URL",
         "bytes_type": "string",
         "finite_number": "finite number",
     }
@@ -53,40 +62,242 @@ _CONTAINERS: Final = frozenset(
     kind for kind, expected in _EXPECTED.items() if expected in ("array", "object")
 )
 
+_MISSING: Final = frozenset(
+    {
+        "missing",
+        "missing_argument",
+        "missing_keyword_only_argument",
+        "missing_positional_only_argument",
+    }
+)
+_UNKNOWN: Final = frozenset(
+    {
+        "extra_forbidden",
+        "unexpected_keyword_argument",
+        "unexpected_positional_argument",
+    }
+)
+
+# The messages of pydantic's own faults are made of the type alone; others are
+# made by who knows, and may quote the value.
+_OWN: Final = frozenset(typing.get_args(ErrorType)) - {
+    "assertion_error",
+    "import_error",
+    "value_error",
+}
+
 _JSON_NUMBER: Final = re.compile(
     r"-?(0|[1-9]\d{0,999})(\.\d{1,999})?([eE][+-]?\d{1,3})?\Z"
 )
+_PREFIX: Final = re.compile(r"(Value error|Assertion failed), ")
+_ADDRESS: Final = re.compile(r"[^.,]*https?://.*")
+_MEMBER: Final = re.compile(r"<[\w.]+: ([^<>]*)>")
+_CAPITAL: Final = re.compile(r"[A-Z](?![A-Z])")
+_CLASS: Final = re.compile(r"[A-Za-z_]\w*\Z")
 
 
-def describe_faults(error: ValidationError) -> str:
-    """Describe what is wrong with arguments: a line a fault, without the values."""
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """One fault.
+
+    Attributes:
+        path: The keys and indices that lead to it.
+        union: How many of them lead to the union that it is a fault of one
+            member of; `None` outside of unions.
+        member: The name of that member, where it is one that means something.
+        expected: The JSON type that was expected, for a wrong type.
+        words: What is wrong.
+    """
+
+    path: tuple[str, ...]
+    union: int | None
+    member: str
+    expected: str | None
+    words: str
+
+    @property
+    def is_alternative(self) -> bool:
+        """Whether it is what one member of a union has against the whole value."""
+        return self.union == len(self.path)
+
+
+def describe_faults(error: ValidationError, arguments: Any) -> str:
+    """Describe what is wrong with arguments: a line a fault, without the values.
+
+    Args:
+        error: What pydantic found.
+        arguments: What it was given, to tell keys from the names of types.
+    """
     count = error.error_count()
     # The details of very many faults cost more than their answer may.
-    if count > _MAX_FAULTS:
+    if count > MAX_FAULTS:
         return f"{count} values do not match the input schema"
-    details = error.errors(include_url=False, include_context=False)
-    return "\n".join(_describe(detail) for detail in details)
+    faults = [_read(detail, arguments) for detail in error.errors(include_url=False)]
+    # Where a member of a union has the right type, the others do not matter.
+    settled = {
+        fault.path[: fault.union]
+        for fault in faults
+        if fault.union is not None and not fault.is_alternative
+    }
+    alternatives: dict[tuple[str, ...], list[_Fault]] = {}
+    lines: dict[str, None] = {}
+    for fault in faults:
+        if not fault.is_alternative:
+            lines[_line(fault.path, fault.words, fault.member)] = None
+        elif fault.expected is None or fault.path not in settled:
+            alternatives.setdefault(fault.path, []).append(fault)
+    for path, several in alternatives.items():
+        lines[_line(path, _either(several))] = None
+    return "\n".join(lines)
 
 
-def _describe(detail: ErrorDetails) -> str:
-    path = ".".join(str(step)[:100] for step in detail["loc"]) or "arguments"
+def _line(path: Sequence[str], words: str, member: str = "") -> str:
+    line = f"{'.'.join(path) or 'arguments'}: {words}"
+    return f"{line} (as {member})" if member else line
+
+
+def _either(faults: Sequence[_Fault]) -> str:
+    """Put the faults of several members of a union, with one value, into one."""
+    expected = [fault.expected for fault in faults if fault.expected is not None]
+    words = [fault.words for fault in faults if fault.expected is None]
+    if expected:
+        got = next(fault.words for fault in faults if fault.expected is not None)
+        got = got.rpartition(", got ")[2]
+        words.append(f"expected {listed(dict.fromkeys(expected))}, got {got}")
+    return "; or ".join(dict.fromkeys(words))
+
+
+def listed(words: Iterable[str]) -> str:
+    """Join alternatives.
+
+    Example:
+        >>> listed(["array", "string", "null"])
+        'array, string or null'
+    """
+    *head, last = words
+    return f"{', '.join(head)} or {last}" if head else last
+
+
+def _read(detail: ErrorDetails, arguments: Any) -> _Fault:
+    path, union, member = _locate(detail, arguments)
     kind = detail["type"]
-    if kind == "missing":
-        return f"{path}: missing"
-    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        return f"{path}: unknown argument"
-    if kind in _EXPECTED:
-        return f"{path}: expected {_EXPECTED[kind]}, got {_json_type(detail['input'])}"
-    if kind == "union_tag_invalid":
-        return f"{path}: does not match any of the expected tags"
-    message = detail["msg"].removeprefix("Value error, ")
+    expected = _EXPECTED.get(kind)
+    if expected is not None:
+        words = f"expected {expected}, got {json_type(detail['input'])}"
+    elif kind in ("union_tag_invalid", "union_tag_not_found"):
+        path, words = _tag_fault(detail, path)
+    else:
+        words = _words(detail)
+    return _Fault(path, union, member, expected, words)
+
+
+def _locate(
+    detail: ErrorDetails, arguments: Any
+) -> tuple[tuple[str, ...], int | None, str]:
+    """Tell the keys of a location from the names of the members of unions."""
+    path: list[str] = []
+    union, member = None, ""
+    found = arguments
+    steps = detail["loc"]
+    for index, step in enumerate(steps):
+        is_key = isinstance(found, dict) and step in found
+        is_index = isinstance(step, int)
+        is_last = index == len(steps) - 1
+        if is_key or is_index or (is_last and detail["type"] in _MISSING):
+            path.append(step_of(step))
+            found = _at(found, step)
+        elif step == "[key]":
+            path.append(step)
+        else:
+            union, member = len(path), str(step)
+    if union == len(path) or not _CLASS.match(member):
+        member = ""
+    return tuple(path), union, member
+
+
+def step_of(key: int | str) -> str:
+    r"""Return a key of the client's, at a length and in the one line of a fault.
+
+    Example:
+        >>> print(step_of("a" + chr(9) + "b: missing"))
+        a\tb: missing
+    """
+    text = str(key)[:100]
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+def _at(holder: Any, key: Any) -> Any:
+    try:
+        return holder[key]
+    except (IndexError, KeyError, TypeError):
+        return None
+
+
+def _tag_fault(
+    detail: ErrorDetails, path: tuple[str, ...]
+) -> tuple[tuple[str, ...], str]:
+    context = detail["ctx"]
+    tag = context["discriminator"].removesuffix("()")
+    if not tag.startswith("'"):
+        return path, "does not match any of the expected forms"
+    if "expected_tags" not in context:
+        return (*path, tag.strip("'")), "missing"
+    return (*path, tag.strip("'")), f"input should be one of {context['expected_tags']}"
+
+
+def _words(detail: ErrorDetails) -> str:
+    kind = detail["type"]
+    if kind in _MISSING:
+        return "missing"
+    if kind in _UNKNOWN:
+        return "unknown argument"
+    if kind in ("too_short", "too_long"):
+        return _length_fault(detail)
+    message = _PREFIX.sub("", detail["msg"])
     if kind.endswith("_parsing"):
         # The rest of such a message quotes the value.
         message = message.partition(",")[0]
-    return f"{path}: {message[:1].lower()}{message[1:]}"
+    if kind not in _OWN and _quotes(message, detail["input"]):
+        return "input is not valid"
+    message = _MEMBER.sub(r"\1", _ADDRESS.sub("", message)).strip()
+    if _CAPITAL.match(message):
+        return message[:1].lower() + message[1:]
+    return message or "input is not valid"
 
 
-def _json_type(value: Any) -> str:
+def _quotes(message: str, value: Any) -> bool:
+    # A short value may be a part of a word.
+    return isinstance(value, str) and (
+        repr(value) in message or (len(value) > 2 and value in message)
+    )
+
+
+def _length_fault(detail: ErrorDetails) -> str:
+    context = detail["ctx"]
+    least = "min_length" in context
+    limit = context["min_length"] if least else context["max_length"]
+    return length_fault(json_type(detail["input"]), limit, least=least)
+
+
+def length_fault(kind: str, limit: int, *, least: bool) -> str:
+    """Say that an array, an object or a string is too short or too long.
+
+    Example:
+        >>> length_fault("array", 1, least=True)
+        'array should have at least 1 item'
+    """
+    noun = {"string": "character", "object": "member"}.get(kind, "item")
+    bound = "least" if least else "most"
+    return f"{kind} should have at {bound} {limit} {noun}{'' if limit == 1 else 's'}"
+
+
+def json_type(value: Any) -> str:
+    """Return the name that JSON Schema has for the type of a value.
+
+    Example:
+        >>> json_type(1.5)
+        'number'
+    """
     match value:
         case None:
             return "null"
@@ -107,23 +318,41 @@ def _json_type(value: Any) -> str:
 def mend_numbers(
     encoded: bytes, error: ValidationError, *, coerce: bool
 ) -> bytes | None:
-    """Return the arguments with integral floats as integers, where that is a fault."""
-    if error.error_count() > _MAX_FAULTS:
-        return None
+    """Return the arguments with integral floats as integers, where that is a fault.
+
+    Returns:
+        The mended arguments, or `None` when there is nothing to mend.
+    """
     arguments = from_json(encoded)
-    mended = False
+    if error.error_count() > _MAX_MENDED:
+        # Where the faults are costs more to find out than to mend them all.
+        mended = to_json(_with_integers(arguments))
+        return None if mended == encoded else mended
+    changed = False
     for detail in error.errors(include_url=False, include_context=False):
         number = _number(detail, coerce=coerce)
         if number is not None:
-            mended |= _replace(arguments, detail["loc"], detail["input"], number)
-    return to_json(arguments) if mended else None
+            changed |= _replace(arguments, detail["loc"], detail["input"], number)
+    return to_json(arguments) if changed else None
+
+
+def _with_integers(value: Any) -> Any:
+    match value:
+        case float():
+            return int(value) if value.is_integer() else value
+        case dict():
+            return {key: _with_integers(item) for key, item in value.items()}
+        case list():
+            return [_with_integers(item) for item in value]
+        case _:
+            return value
 
 
 def decode_strings(
     arguments: Mapping[str, Any], error: ValidationError
 ) -> dict[str, Any] | None:
     """Return the strings, decoded from JSON where they can't be strings."""
-    if error.error_count() > _MAX_FAULTS:
+    if error.error_count() > _MAX_MENDED:
         return None
     decoded = dict(arguments)
     for detail in error.errors(include_url=False, include_context=False):

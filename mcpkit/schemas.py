@@ -1,4 +1,17 @@
-"""JSON Schemas without noise, and the validators behind them."""
+"""JSON Schemas without noise, and the validators behind them.
+
+What pydantic publishes, save for
+
+    titles that are names of classes and parameters    left out
+    `discriminator`, which is OpenAPI's                left out
+    a default that has no JSON form                    left out
+    `oneOf`, where several members may match           `anyOf`
+    the keys of `dict[int, ...]`                       their pattern
+    an enum whose values JSON does not have            refused
+    a literal of a member that is no text or number    refused
+    an iterator, which is validated when it is read    refused
+    a class as a value                                 refused
+"""
 
 import typing
 from typing import Any, Final
@@ -10,13 +23,17 @@ from pydantic.errors import (
     PydanticUserError,
 )
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import SchemaValidator
+from pydantic_core import PydanticSerializationError, SchemaValidator
+
+from mcpkit.faults import non_finite
 
 UNSCHEMATISABLE: Final = (
     PydanticSchemaGenerationError,
     PydanticUserError,
     PydanticInvalidForJsonSchema,
 )
+
+_INTEGER_KEY: Final = "^(0|-?[1-9][0-9]*)$"
 
 
 def validator_of(adapter: TypeAdapter[Any]) -> SchemaValidator:
@@ -27,20 +44,97 @@ def validator_of(adapter: TypeAdapter[Any]) -> SchemaValidator:
 
 
 class Untitled(GenerateJsonSchema):
-    """Schemas without the titles that pydantic makes up from names."""
+    """Schemas as they are published."""
+
+    # What has no JSON form is no mistake: it can't be sent, that is all.
+    ignored_warning_types = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012  # as the base class has it
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         """Say no: a title is what the developer gave."""
         return False
 
+    def model_schema(self, schema: Any) -> dict[str, Any]:
+        """Leave out the name of the class."""
+        return _untitled(super().model_schema(schema), schema["cls"])
+
+    def dataclass_schema(self, schema: Any) -> dict[str, Any]:
+        """Leave out the name of the class."""
+        return _untitled(super().dataclass_schema(schema), schema["cls"])
+
+    def typed_dict_schema(self, schema: Any) -> dict[str, Any]:
+        """Leave out the name of the class."""
+        return _untitled(super().typed_dict_schema(schema), schema.get("cls"))
+
+    def enum_schema(self, schema: Any) -> dict[str, Any]:
+        """Refuse values that JSON lacks."""
+        if self.mode == "validation" and "missing" not in schema:
+            for member in schema["members"]:
+                if not isinstance(member.value, (str, int, float, type(None))):
+                    self.handle_invalid_for_json_schema(schema, repr(member))
+        return super().enum_schema(schema)
+
+    def literal_schema(self, schema: Any) -> dict[str, Any]:
+        """Refuse members of an enum, which pydantic does not find by their values."""
+        if self.mode == "validation":
+            for value in schema["expected"]:
+                if not isinstance(value, (str, int, type(None))):
+                    self.handle_invalid_for_json_schema(schema, repr(value))
+        return super().literal_schema(schema)
+
+    def dict_schema(self, schema: Any) -> dict[str, Any]:
+        """Publish what keys look like that become integers."""
+        published = super().dict_schema(schema)
+        if self.mode == "validation" and schema.get("keys_schema", _ANY) == _INTEGER:
+            published["propertyNames"] = {"pattern": _INTEGER_KEY}
+        return published
+
+    def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
+        """Leave out OpenAPI's keyword, and promise no more than holds."""
+        published = super().tagged_union_schema(schema)
+        published.pop("discriminator", None)
+        # A function tells the members apart by what their schemas may not show.
+        if callable(schema["discriminator"]):
+            published["anyOf"] = published.pop("oneOf")
+        return published
+
+    def generator_schema(self, schema: Any) -> dict[str, Any]:
+        """Refuse what would not be validated before the function runs."""
+        if self.mode == "validation":
+            return self.handle_invalid_for_json_schema(schema, "an iterator")
+        return super().generator_schema(schema)
+
+    def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
+        """Refuse a class: no JSON is one."""
+        return self.handle_invalid_for_json_schema(schema, "a class")
+
+    def encode_default(self, dft: Any) -> Any:
+        """Return a default as JSON.
+
+        Raises:
+            PydanticSerializationError: It has no JSON form.
+        """
+        encoded = super().encode_default(dft)
+        if non_finite(encoded) is not None:
+            raise PydanticSerializationError("JSON has no such number")
+        return encoded
+
+
+_ANY: Final = {"type": "any"}
+_INTEGER: Final = {"type": "int"}
+
+
+def _untitled(published: dict[str, Any], cls: Any) -> dict[str, Any]:
+    if cls is not None and published.get("title") == cls.__name__:
+        del published["title"]
+    return published
+
 
 def tidy(schema: dict[str, Any]) -> dict[str, Any]:
-    """Drop the titles that are names of classes, and what is empty."""
+    """Drop the titles that are names of enums, and what is empty."""
     for name, definition in schema.get("$defs", {}).items():
         title = definition.get("title")
         if title is not None and (name == title or name.endswith(f"__{title}")):
             del definition["title"]
-    schema.pop("title", None)
     if not schema.get("properties", True):
         del schema["properties"]
     return {"type": "object", **schema} if "properties" in schema else schema

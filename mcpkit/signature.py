@@ -4,14 +4,25 @@ Everything is worked out once, when the function is registered; a function that
 can't work is a `SetupError` there, which says what to write instead.
 """
 
+import contextlib
+import enum
 import functools
 import inspect
+import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, NotRequired
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import AfterValidator, ConfigDict, TypeAdapter
+from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic.fields import FieldInfo
 from pydantic_core import (
     PydanticSerializationError,
@@ -31,11 +42,15 @@ from mcpkit.faults import (
     mend_numbers,
     non_finite,
 )
-from mcpkit.hints import read_hints
+from mcpkit.hints import REMEDY, innermost, read_hints
+from mcpkit.markers import is_filled, resolve_alias
 from mcpkit.schemas import UNSCHEMATISABLE, Untitled, tidy, validator_of
+from mcpkit.strict import find_confusion, is_confusable
 
-# The module of Depends, Header and the others; importing it takes long.
-_FASTAPI_MARKERS: Final = "fastapi.params"
+if TYPE_CHECKING:
+    from mcpkit.dependencies import Dependencies
+
+_ITERABLES: Final = (Iterable, Collection)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +64,7 @@ class Signature:
         context: The parameter that takes the `Context`, if there is one.
         positional: The parameters that are passed by position, in order.
         is_async: The function is a coroutine function.
+        dependencies: The parameters that FastAPI fills in, if there are any.
     """
 
     schema: dict[str, Any]
@@ -57,7 +73,9 @@ class Signature:
     context: str | None
     positional: tuple[str, ...]
     is_async: bool
+    dependencies: "Dependencies | None"
     _validator: SchemaValidator
+    _confusable: bool
     _defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def bind(
@@ -81,15 +99,32 @@ class Signature:
         if b"Infinity" in encoded and (path := non_finite(arguments)) is not None:
             raise ArgumentsError(f"{path}: expected finite number, got number")
         try:
-            return self._validator.validate_json(encoded, strict=True)  # type: ignore[no-any-return]
+            keywords: dict[str, Any] = self._validator.validate_json(
+                encoded, strict=True
+            )
         except ValidationError as error:
-            mended = mend_numbers(encoded, error, coerce=coerce)
-            if mended is None:
-                raise ArgumentsError(describe_faults(error)) from None
+            keywords = self._mend(arguments, encoded, error, coerce=coerce)
+        if self._confusable:
+            confusion = find_confusion(arguments, self.schema)
+            if confusion is not None:
+                raise ArgumentsError(confusion)
+        return keywords
+
+    def _mend(
+        self,
+        arguments: Mapping[str, Any],
+        encoded: bytes,
+        error: ValidationError,
+        *,
+        coerce: bool,
+    ) -> dict[str, Any]:
+        mended = mend_numbers(encoded, error, coerce=coerce)
+        if mended is None:
+            raise ArgumentsError(describe_faults(error, arguments)) from None
         try:
             return self._validator.validate_json(mended, strict=True)  # type: ignore[no-any-return]
-        except ValidationError as error:
-            raise ArgumentsError(describe_faults(error)) from None
+        except ValidationError as remaining:
+            raise ArgumentsError(describe_faults(remaining, arguments)) from None
 
     def bind_strings(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Validate strings, which take the type of their parameter.
@@ -104,11 +139,11 @@ class Signature:
         except ValidationError as error:
             decoded = decode_strings(arguments, error)
             if decoded is None:
-                raise ArgumentsError(describe_faults(error)) from None
+                raise ArgumentsError(describe_faults(error, arguments)) from None
         try:
             return self._validator.validate_json(to_json(decoded))  # type: ignore[no-any-return]
         except ValidationError as error:
-            raise ArgumentsError(describe_faults(error)) from None
+            raise ArgumentsError(describe_faults(error, decoded)) from None
 
     def place(self, keywords: dict[str, Any]) -> list[Any]:
         """Take the positional arguments out of the keyword arguments."""
@@ -133,19 +168,23 @@ def read_signature(function: Callable[..., Any], what: str) -> Signature:
             f"{what}: a generator can't be a handler; return a list, or report "
             "progress through the Context"
         )
-    hints = read_hints(function, what)
+    hints = read_hints(function, what, returns=False)
     fields: dict[str, Any] = {}
     defaults: dict[str, Any] = {}
     positional: list[str] = []
+    filled: list[inspect.Parameter] = []
     context = None
-    for parameter in _parameters(function):
+    for parameter in _parameters(function, what):
         name = parameter.name
-        hint = hints.get(name, Any)
-        _check_parameter(parameter, hint, what)
+        hint = hints.get(name, _annotation(parameter))
+        _check_parameter(parameter, what)
         if parameter.kind is parameter.POSITIONAL_ONLY:
             positional.append(name)
         if parameter.default is not parameter.empty:
             defaults[name] = parameter.default
+        if is_filled(hint, parameter.default, f"{what}: the parameter {name!r}"):
+            filled.append(parameter.replace(annotation=resolve_alias(hint)))
+            continue
         if _is_context(hint):
             if context is not None:
                 raise SetupError(f"{what}: both {context!r} and {name!r} are a Context")
@@ -163,7 +202,9 @@ def read_signature(function: Callable[..., Any], what: str) -> Signature:
         context=context,
         positional=tuple(positional),
         is_async=is_async(function),
+        dependencies=_dependencies(filled, what),
         _validator=validator_of(adapter),
+        _confusable=is_confusable(schema),
         _defaults=defaults,
     )
 
@@ -183,12 +224,14 @@ def _called(function: Callable[..., Any]) -> Callable[..., Any]:
     # What decides is the outermost function: a wrapper may be sync around async.
     while isinstance(function, functools.partial):
         function = function.func
+    if isinstance(function, staticmethod):
+        function = function.__func__
     if inspect.isroutine(function) or inspect.isclass(function):
         return function
     return type(function).__call__
 
 
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def _parameters(function: Callable[..., Any], what: str) -> list[inspect.Parameter]:
     """Return the parameters that are left for the client."""
     bound: set[str] = set()
     inner = inspect.unwrap(function, stop=_is_partial)
@@ -196,33 +239,60 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
         # A bare copy: a signature that `update_wrapper` left is that of before.
         function = functools.partial(inner.func, *inner.args, **inner.keywords)
         bound.update(inner.keywords)
-    parameters = inspect.signature(function).parameters
-    return [parameters[name] for name in parameters if name not in bound]
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError as error:
+        raise SetupError(
+            f"{what}: the parameters of {function!r} can't be read; register a "
+            "function with annotations that calls it"
+        ) from error
+    _check_bound(parameters, function, what)
+    return [parameter for parameter in parameters if parameter.name not in bound]
 
 
 def _is_partial(function: Callable[..., Any]) -> bool:
     return isinstance(function, functools.partial)
 
 
-def _check_parameter(parameter: inspect.Parameter, hint: Any, what: str) -> None:
+def _check_bound(
+    parameters: Sequence[inspect.Parameter], function: Callable[..., Any], what: str
+) -> None:
+    if not parameters or parameters[0].name not in ("self", "cls"):
+        return
+    first = parameters[0]
+    scope = getattr(innermost(function), "__qualname__", "").rpartition(".")[0]
+    in_class = scope and not scope.endswith("<locals>")
+    if in_class or first.annotation is first.empty:
+        raise SetupError(
+            f"{what}: the parameter {first.name!r} is of a method that is not bound; "
+            "register the bound method of an instance instead, below the class"
+        )
+
+
+def _annotation(parameter: inspect.Parameter) -> Any:
+    """Return the annotation in a `__signature__`, which no function has."""
+    annotation = parameter.annotation
+    unknown = annotation is parameter.empty or isinstance(annotation, str)
+    return Any if unknown else annotation
+
+
+def _check_parameter(parameter: inspect.Parameter, what: str) -> None:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         raise SetupError(
             f"{what}: {parameter} takes arguments without a name; write out the "
             "parameters, or take one dict"
         )
-    if parameter.name in ("self", "cls") and parameter.annotation is parameter.empty:
-        raise SetupError(
-            f"{what}: the parameter {parameter.name!r} looks like an unbound method; "
-            "register the bound method of an instance instead"
-        )
-    # What the host would fill in must never become what the client may choose.
-    markers = (parameter.default, *getattr(hint, "__metadata__", ()))
-    if any(type(marker).__module__ == _FASTAPI_MARKERS for marker in markers):
-        raise SetupError(
-            f"{what}: the parameter {parameter.name!r} is one that FastAPI fills in, "
-            "which a handler can't have; take a Context, and read ctx.request or "
-            "ctx.principal"
-        )
+
+
+def _dependencies(
+    filled: Sequence[inspect.Parameter], what: str
+) -> "Dependencies | None":
+    if not filled:
+        return None
+    # It loads FastAPI, slowly, which those who have no dependencies are spared.
+    from mcpkit.dependencies import read_dependencies  # noqa: PLC0415
+
+    return read_dependencies(filled, what)
 
 
 def _is_context(hint: Any) -> bool:
@@ -234,6 +304,7 @@ def _is_context(hint: Any) -> bool:
 
 
 def _field(hint: Any, default: Any) -> Any:
+    hint = _readable(hint)
     if default is inspect.Parameter.empty:
         return hint
     if isinstance(default, FieldInfo):
@@ -242,40 +313,93 @@ def _field(hint: Any, default: Any) -> Any:
     return NotRequired[hint]
 
 
+def _readable(hint: Any) -> Any:
+    """Return the annotation of a parameter, as pydantic can read it from JSON.
+
+    Iterable[T]          list[T]: it would be validated when it is read
+    Literal[Color.RED]   the values of the members, which become members
+    """
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint in _ITERABLES or origin in _ITERABLES:
+        return list[arguments] if arguments else list  # type: ignore[valid-type]
+    if origin is Literal and any(map(_is_plain_member, arguments)):
+        return _literal(arguments)
+    if origin is Annotated:
+        return Annotated[(_readable(arguments[0]), *arguments[1:])]
+    if origin in (typing.Union, types.UnionType):
+        readable = tuple(map(_readable, arguments))
+        if readable != arguments:
+            return typing.Union[readable]  # noqa: UP007  # of a tuple
+    return hint
+
+
+def _is_plain_member(value: Any) -> bool:
+    return isinstance(value, enum.Enum) and not isinstance(value, (int, str))
+
+
+def _literal(members: Sequence[Any]) -> Any:
+    by_value = {
+        member.value if isinstance(member, enum.Enum) else member: member
+        for member in members
+    }
+    return Annotated[Literal[tuple(by_value)], AfterValidator(by_value.__getitem__)]
+
+
 def _adapter(fields: Mapping[str, Any], what: str) -> TypeAdapter[dict[str, Any]]:
-    # mypy takes the name for the class that a literal would make.
-    made: Any = TypedDict("made", fields)  # type: ignore[misc]
-    made.__pydantic_config__ = ConfigDict(  # type: ignore[attr-defined]
-        extra="forbid", allow_inf_nan=False
-    )
     try:
+        # mypy takes the name for the class that a literal would make.
+        made: Any = TypedDict("made", fields)  # type: ignore[misc]
+        made.__pydantic_config__ = ConfigDict(  # type: ignore[attr-defined]
+            extra="forbid", allow_inf_nan=False
+        )
         adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(typing.cast("Any", made))
-        adapter.json_schema()
+        adapter.json_schema(schema_generator=Untitled)
     except UNSCHEMATISABLE as error:
-        raise SetupError(
-            f"{what}: {_culprits(fields)}, which no JSON can become; take a pydantic "
-            "model, a dataclass, a TypedDict, or the types that they are made of"
-        ) from error
+        raise SetupError(f"{what}: {_culprits(fields)}") from error
+    # A type that needs a package, and one that is no type of a parameter.
+    except (ImportError, TypeError) as error:
+        raise SetupError(f"{what}: {error}") from error
     return adapter
 
 
 def _culprits(fields: Mapping[str, Any]) -> str:
-    hints = {
-        name: typing.get_args(hint)[0]
-        if typing.get_origin(hint) is NotRequired
-        else hint
-        for name, hint in fields.items()
-    }
-    return " and ".join(
-        f"the parameter {name!r} has the type {inspect.formatannotation(hint)}"
-        for name, hint in hints.items()
-        if not _has_schema(hint)
+    culprits = []
+    for name, wrapped in fields.items():
+        is_wrapped = typing.get_origin(wrapped) is NotRequired
+        hint = typing.get_args(wrapped)[0] if is_wrapped else wrapped
+        culprit = f"the parameter {name!r} has the type {_shown(hint)}"
+        unresolved = _unresolved(hint)
+        if unresolved is not None:
+            return (
+                f"{culprit}, in which the annotation {unresolved!r} can't be resolved; "
+                f"{REMEDY}"
+            )
+        if not _has_schema(hint):
+            culprits.append(culprit)
+    return (
+        f"{' and '.join(culprits)}, which no JSON can become; take a pydantic model, "
+        "a dataclass, a TypedDict, or the types that they are made of"
     )
+
+
+def _shown(hint: Any) -> str:
+    return inspect.formatannotation(hint).replace("typing.", "")
+
+
+def _unresolved(hint: Any) -> str | None:
+    """Return a name inside of a type that can't be resolved, if there is one."""
+    try:
+        TypeAdapter(hint).rebuild(force=True, raise_errors=True)
+    except PydanticUndefinedAnnotation as error:
+        return error.name
+    except UNSCHEMATISABLE:
+        return None
+    return None
 
 
 def _has_schema(hint: Any) -> bool:
     try:
-        TypeAdapter(hint).json_schema()
+        TypeAdapter(hint).json_schema(schema_generator=Untitled)
     except UNSCHEMATISABLE:
         return False
     return True
@@ -292,15 +416,35 @@ def _input_schema(
     if len(properties) < len(fields):
         raise SetupError(f"{what}: two parameters have the same alias; rename one")
     # Properties have the names of the wire, and the order of the parameters.
-    for name, published in zip(fields, properties.values(), strict=True):
+    for name, (alias, published) in zip(fields, properties.items(), strict=True):
         if name in defaults and not isinstance(defaults[name], FieldInfo):
             _set_default(published, defaults[name])
+        if "default" in published and not _is_default(published, alias, adapter):
+            del published["default"]
     return tidy(schema)
 
 
 def _set_default(schema: dict[str, Any], default: Any) -> None:
+    # What has no JSON form still is the default; it just is not published.
+    with contextlib.suppress(ValueError):
+        if not isinstance(default, Iterator):
+            schema["default"] = to_jsonable_python(default)
+
+
+def _is_default(
+    published: Mapping[str, Any], alias: str, adapter: TypeAdapter[Any]
+) -> bool:
+    """Whether a client that sends a default is served as one that sends nothing.
+
+    `None` may be the default of a string, and a secret is not told.
+    """
+    default = published["default"]
+    if published.get("writeOnly") or non_finite(default) is not None:
+        return False
     try:
-        schema["default"] = to_jsonable_python(default)
+        validator_of(adapter).validate_json(to_json({alias: default}), strict=True)
+    except ValidationError as error:
+        return all(fault["loc"][0] != alias for fault in error.errors())
     except PydanticSerializationError:
-        # What has no JSON form still is the default; it just is not published.
-        return
+        return False
+    return True

@@ -4,21 +4,45 @@ import doctest
 import enum
 import functools
 import inspect
+import math
 import time
-from collections.abc import Callable, Coroutine
+import typing
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time as clock, timedelta, timezone
 from decimal import Decimal
+from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, Optional
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    NewType,
+    NotRequired,
+    Optional,
+    TypeVar,
+)
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # no stubs
-from pydantic import AfterValidator, BaseModel, Field, Json
-from typing_extensions import TypedDict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Discriminator,
+    Field,
+    Json,
+    RootModel,
+    SecretStr,
+    Tag,
+)
+from typing_extensions import TypeAliasType, TypedDict
 
 import mcpkit.faults
+import mcpkit.strict
 from mcpkit import Context, SetupError
 from mcpkit.faults import ArgumentsError
 from mcpkit.signature import Signature, read_signature
@@ -74,6 +98,44 @@ class Movie(TypedDict):
     year: NotRequired[int]
 
 
+class Place(NamedTuple):
+    """A place of a map."""
+
+    x: int
+    y: int = 0
+
+
+T = TypeVar("T")
+
+
+class Page(BaseModel, Generic[T]):  # noqa: D101  # it must have none
+    items: list[T]
+
+
+@dataclass
+class Box(Generic[T]):
+    """A box."""
+
+    item: T
+
+
+class Ids(RootModel[list[int]]):
+    """Some ids."""
+
+
+class Untold(BaseModel):  # noqa: D101  # it must have none
+    a: int
+
+
+@dataclass
+class UntoldItem:  # noqa: D101  # it must have none
+    a: int
+
+
+Nested = TypeAliasType("Nested", "list[Nested] | int")
+UserId = NewType("UserId", int)
+
+
 @dataclass
 class Item:
     """An item."""
@@ -125,6 +187,7 @@ def refusal(signature: Signature, arguments: Any, *, coerce: bool = False) -> st
 
 def test_the_examples_in_the_docstrings_run() -> None:
     assert doctest.testmod(mcpkit.faults).failed == 0
+    assert doctest.testmod(mcpkit.strict).failed == 0
 
 
 POINT = {
@@ -183,6 +246,45 @@ DOG = {
 }
 COLOR = {"description": "A color.", "enum": ["red", "blue"], "type": "string"}
 
+PLACE = {
+    "maxItems": 2,
+    "minItems": 1,
+    "prefixItems": [{"type": "integer"}, {"default": 0, "type": "integer"}],
+    "type": "array",
+}
+INTEGERS = {"items": {"type": "integer"}, "type": "array"}
+PAGE = {
+    "properties": {"items": INTEGERS},
+    "required": ["items"],
+    "type": "object",
+}
+BOX = {
+    "description": "A box.",
+    "additionalProperties": False,
+    "properties": {"item": {"type": "integer"}},
+    "required": ["item"],
+    "type": "object",
+}
+UNTOLD = {
+    "properties": {"a": {"type": "integer"}},
+    "required": ["a"],
+    "type": "object",
+}
+NESTED = {
+    "anyOf": [
+        {"items": {"$ref": "#/$defs/Nested"}, "type": "array"},
+        {"type": "integer"},
+    ]
+}
+
+
+def tag(value: Any) -> str:
+    return "one" if isinstance(value, int) else "many"
+
+
+Few = Annotated[
+    Annotated[int, Tag("one")] | Annotated[list[int], Tag("many")], Discriminator(tag)
+]
 Pet = Annotated[Cat | Dog, Field(discriminator="kind")]
 Short = Annotated[str, Field(min_length=1, max_length=5, pattern="^[a-z]+$")]
 Rating = Annotated[int, Field(ge=1, le=5, description="Stars.", title="Rating")]
@@ -251,14 +353,84 @@ PUBLISHED = [
     (
         "discriminated union",
         Pet,
-        {
-            "discriminator": {
-                "mapping": {"cat": "#/$defs/Cat", "dog": "#/$defs/Dog"},
-                "propertyName": "kind",
-            },
-            "oneOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}],
-        },
+        {"oneOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}]},
         {"Cat": CAT, "Dog": DOG},
+    ),
+    ("a discriminating function", Few, {"anyOf": [{"type": "integer"}, INTEGERS]}, {}),
+    ("NamedTuple", Place, {"$ref": "#/$defs/Place"}, {"Place": PLACE}),
+    ("generic model", Page[int], {"$ref": "#/$defs/Page_int_"}, {"Page_int_": PAGE}),
+    ("generic dataclass", Box[int], {"$ref": "#/$defs/Box_int_"}, {"Box_int_": BOX}),
+    ("type variable", list[T], {"items": {}, "type": "array"}, {}),  # type: ignore[valid-type]  # what a generic has
+    (
+        "root model",
+        Ids,
+        {"$ref": "#/$defs/Ids"},
+        {"Ids": {"description": "Some ids.", **INTEGERS}},
+    ),
+    ("undescribed", Untold, {"$ref": "#/$defs/Untold"}, {"Untold": UNTOLD}),
+    (
+        "undescribed dataclass",
+        UntoldItem,
+        {"$ref": "#/$defs/UntoldItem"},
+        {"UntoldItem": {"additionalProperties": False, **UNTOLD}},
+    ),
+    ("recursive alias", Nested, {"$ref": "#/$defs/Nested"}, {"Nested": NESTED}),
+    ("NewType", UserId, {"type": "integer"}, {}),
+    ("Sequence", Sequence[int], INTEGERS, {}),
+    ("Iterable", Iterable[int], INTEGERS, {}),
+    ("older Iterable", typing.Iterable[int], INTEGERS, {}),
+    ("bare Iterable", Iterable, {"items": {}, "type": "array"}, {}),
+    ("Collection", Collection[int], INTEGERS, {}),
+    (
+        "optional Iterable",
+        Iterable[int] | None,
+        {"anyOf": [INTEGERS, {"type": "null"}]},
+        {},
+    ),
+    (
+        "annotated Iterable",
+        Annotated[Iterable[int], Field(title="A")],
+        {"title": "A", **INTEGERS},
+        {},
+    ),
+    (
+        "Mapping",
+        Mapping[str, int],
+        {"additionalProperties": {"type": "integer"}, "type": "object"},
+        {},
+    ),
+    (
+        "integer keys",
+        dict[int, str],
+        {
+            "additionalProperties": {"type": "string"},
+            "propertyNames": {"pattern": "^(0|-?[1-9][0-9]*)$"},
+            "type": "object",
+        },
+        {},
+    ),
+    (
+        "keys of an enum",
+        dict[Color, Any],
+        {
+            "additionalProperties": True,
+            "propertyNames": {"$ref": "#/$defs/Color"},
+            "type": "object",
+        },
+        {"Color": COLOR},
+    ),
+    ("Literal of a member", Literal[Color.RED], {"const": "red", "type": "string"}, {}),
+    (
+        "Literals of all kinds",
+        Literal[1, "a", None, True],
+        {"enum": [1, "a", None, True]},
+        {},
+    ),
+    (
+        "secret",
+        SecretStr,
+        {"format": "password", "type": "string", "writeOnly": True},
+        {},
     ),
     (
         "constraints and description",
@@ -309,7 +481,33 @@ DEFAULTS = [
         {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
         {},
     ),
-    ("null, unannounced", str, None, {"type": "string", "default": None}, {}),
+    ("null, unannounced", str, None, {"type": "string"}, {}),
+    ("of another type", int, "x", {"type": "integer"}, {}),
+    ("null, unannounced, in Field", str, Field(None), {"type": "string"}, {}),
+    ("NaN", float, math.nan, {"type": "number"}, {}),
+    ("half a surrogate pair", str, "\ud800", {"type": "string"}, {}),
+    (
+        "bytes that are no text",
+        bytes,
+        b"\xff",
+        {"format": "binary", "type": "string"},
+        {},
+    ),
+    ("an iterator", Any, iter([1]), {}, {}),
+    (
+        "a secret",
+        SecretStr,
+        SecretStr("hunter2"),
+        {"format": "password", "type": "string", "writeOnly": True},
+        {},
+    ),
+    (
+        "a tuple",
+        Sequence[str],
+        ("a",),
+        {"items": {"type": "string"}, "type": "array", "default": ["a"]},
+        {},
+    ),
     (
         "DEC-21 datetime",
         datetime,
@@ -461,6 +659,17 @@ ACCEPTED = [
     ("an array for a set", set[int], [1, 2], {1, 2}),
     ("an array for a frozenset", frozenset[str], ["a"], frozenset({"a"})),
     ("an array for a tuple", tuple[int, str], [1, "a"], (1, "a")),
+    ("an array for a NamedTuple", Place, [1, 2.0], Place(1, 2)),
+    ("a default of a NamedTuple", Place, [1], Place(1)),
+    ("an array for an iterable", Iterable[int], [1], [1]),
+    ("thousands of integral floats", list[int], [1.0] * 1001, [1] * 1001),
+    ("the same number twice, and its text", set[Any], [1, "1"], {1, "1"}),
+    ("a truth and a number", list[Literal[1, True]], [True, 1], [True, 1]),
+    ("a truth that is listed", Literal[2, True], True, True),
+    ("a truth for anything", dict[str, Any] | Priority, {"a": True}, {"a": True}),
+    ("a member of an enum of all kinds", Literal[Color.RED], "red", Color.RED),
+    ("a recursive alias", Nested, [[1.0], 2], [[1], 2]),
+    ("a generic", Page[int], {"items": [1.0]}, Page[int](items=[1])),
     ("an object", dict[str, int], {"k": 1}, {"k": 1}),
     ("an integral float in an object", dict[str, int], {"k": 1.0}, {"k": 1}),
     ("integer keys", dict[int, str], {"1": "a"}, {1: "a"}),
@@ -552,6 +761,57 @@ REFUSED = [
         "a.k: expected integer, got string",
     ),
     ("a text for a set", set[int], "x", "a: expected array, got string"),
+    (
+        "an item twice in a set",
+        set[float],
+        [1, 2, 1.0],
+        "a: array should not hold an item twice",
+    ),
+    (
+        "an item twice in an inner set",
+        dict[str, list[frozenset[str]]],
+        {"k": [["a"], ["b", "b"]]},
+        "a.k.1: array should not hold an item twice",
+    ),
+    ("a truth for a literal", Literal[1, 2], True, "a: expected number, got boolean"),
+    ("a truth for an enum", Priority, True, "a: expected number, got boolean"),
+    (
+        "a truth in a union",
+        Priority | list[str],
+        True,
+        "a: expected number, got boolean",
+    ),
+    (
+        "a truth for an inner literal",
+        list[Annotated[Literal[0], Field(title="Zero")]],
+        [0, False],
+        "a.1: expected number, got boolean",
+    ),
+    (
+        "an object for a NamedTuple",
+        list[Place],
+        [[1], {"x": 1}],
+        "a.1: expected array, got object",
+    ),
+    ("a long NamedTuple", Place, [1, 2, 3], "a: array should have at most 2 items"),
+    (
+        "too few items",
+        Annotated[list[int], Field(min_length=1)],
+        [],
+        "a: array should have at least 1 item",
+    ),
+    (
+        "too many members",
+        Annotated[dict[str, int], Field(max_length=0)],
+        {"k": 1},
+        "a: object should have at most 0 members",
+    ),
+    (
+        "a literal of a member",
+        Literal[Color.RED],
+        "blue",
+        "a: input should be 'red'",
+    ),
     ("a short tuple", tuple[int, str], [1], "a.1: missing"),
     ("a literal that is none", Literal["a", "b"], "c", "a: input should be 'a' or 'b'"),
     ("a fraction for a literal", Literal[1, 2], 1.5, "a: input should be 1 or 2"),
@@ -565,8 +825,34 @@ REFUSED = [
         "neither of a union",
         int | str,
         [],
-        "a.int: expected integer, got array\na.str: expected string, got array",
+        "a: expected integer or string, got array",
     ),
+    (
+        "none of a union",
+        int | list[int] | None,
+        "x",
+        "a: expected integer or array, got string",
+    ),
+    (
+        "neither type nor value of a union",
+        int | Literal["b", "c"],
+        "x",
+        "a: input should be 'b' or 'c'; or expected integer, got string",
+    ),
+    (
+        "an item of the member of a union that has the type",
+        int | list[Point],
+        [{}],
+        "a.0.x: missing",
+    ),
+    (
+        "two members of a union",
+        Cat | Point,
+        {"kind": "cat"},
+        "a.lives: missing (as Cat)\na.x: missing (as Point)",
+    ),
+    ("a tag that is missing", Pet, {}, "a.kind: missing"),
+    ("a member of the tagged", Pet, {"kind": "cat"}, "a.lives: missing (as cat)"),
     (
         "several faults",
         Point,
@@ -597,7 +883,7 @@ REFUSED = [
         "an unknown tag",
         Pet,
         {"kind": "fish"},
-        "a: does not match any of the expected tags",
+        "a.kind: input should be one of 'cat', 'dog'",
     ),
     ("an integer for a date", date, 5, "a: expected string with a date, got integer"),
     ("an integer for a time", clock, 5, "a: expected string with a time, got integer"),
@@ -644,6 +930,10 @@ def test_a_value_is_refused(hint: Any, value: Any, message: str) -> None:
     assert not Draft202012Validator(signature.schema).is_valid({"a": value})
 
 
+def refuse(value: str) -> str:
+    raise ValueError(f"A letter is missing{f' in {value}' if len(value) > 1 else ''}")
+
+
 def odd(value: int) -> int:
     if value % 2 == 0:
         raise ValueError("Even numbers are not odd")
@@ -664,6 +954,30 @@ BEYOND_THE_SCHEMA = [
         dict[int, str],
         {"x": "a"},
         "a.x.[key]: input should be a valid integer",
+    ),
+    ("no address", IPv4Address, "hunter2", "a: input is not valid"),
+    ("no time zone", ZoneInfo, "hunter2", "a: input is not valid"),
+    ("no complex number", complex, "x", "a: input is not valid"),
+    (
+        "a tag of a function",
+        Annotated[
+            Annotated[int, Tag("a")] | Annotated[str, Tag("b")],
+            Discriminator(lambda value: "c"),  # noqa: ARG005
+        ],
+        1,
+        "a: does not match any of the expected forms",
+    ),
+    (
+        "a short text of a validator",
+        Annotated[str, AfterValidator(refuse)],
+        "a",
+        "a: a letter is missing",
+    ),
+    (
+        "a validator that quotes",
+        Annotated[str, AfterValidator(refuse)],
+        "hunter2",
+        "a: input is not valid",
     ),
     (
         "a validator's words",
@@ -728,6 +1042,11 @@ def test_unknown_arguments_are_named() -> None:
     signature = read_signature(read, "tool 'read'")
     message = refusal(signature, {"path": "x", "topik": "y"})
     assert message == "path: unknown argument\ntopik: unknown argument"
+
+
+def test_a_name_of_several_lines_makes_one_line() -> None:
+    message = refusal(signature_of(int), {"a": 1, "b: missing\nc": 1})
+    assert message == "b: missing\\nc: unknown argument"
 
 
 def test_a_long_path_is_shortened() -> None:
@@ -1076,6 +1395,46 @@ def test_types_of_an_enclosing_function_are_found() -> None:
     assert signature.bind({"a": {"n": 1}})["a"].n == 1
 
 
+FACTORIES = [
+    # id, what registers a function, arguments
+    ("in a factory", postponed.Registers.in_a_factory, {"a": {"n": 1}}),
+    (
+        "in a factory of a factory",
+        postponed.Registers.in_a_factory_of_a_factory,
+        {"a": {"n": 1}, "b": {"m": 2}},
+    ),
+    ("over a global", postponed.Registers.over_a_global, {"a": {"n": 1}}),
+    ("in a method", postponed.Registers.in_a_method, {"a": {"n": 1}}),
+    ("in a wrapper", postponed.Registers.wrapped, {"a": {"n": 1}}),
+]
+
+
+@pytest.mark.parametrize(
+    ("factory", "arguments"), [pytest.param(*row, id=name) for name, *row in FACTORIES]
+)
+def test_types_of_the_function_that_registers_are_found(
+    factory: Callable[[postponed.Registers], Signature], arguments: dict[str, Any]
+) -> None:
+    """DEC-04."""
+    registers = postponed.Registers(lambda function: read_signature(function, "f"))
+    assert factory(registers).bind(arguments)["a"].n == 1
+
+
+def test_types_of_a_function_that_only_calls_the_decorator_are_not() -> None:
+    """DEC-04."""
+    registers = postponed.Registers(lambda function: read_signature(function, "f"))
+    with pytest.raises(SetupError) as caught:
+        registers.elsewhere()
+    assert str(caught.value) == (
+        "f: the annotation 'Local' of the parameter 'a' can't be resolved; define or "
+        "import it at module level, not under TYPE_CHECKING"
+    )
+
+
+def test_what_a_function_returns_need_not_be_resolved_for_its_arguments() -> None:
+    assert read_signature(postponed.page, "resource").names == ("name",)
+
+
 def test_a_variable_that_is_assigned_later_does_not_disturb() -> None:
     def ask(a: int) -> int:
         return a + later
@@ -1216,8 +1575,8 @@ IMPOSSIBLE = [
     (
         "DEC-07 an unbound method",
         Toolbox.scale,
-        "tool 'f': the parameter 'self' looks like an unbound method; register the "
-        "bound method of an instance instead",
+        "tool 'f': the parameter 'self' is of a method that is not bound; register the "
+        "bound method of an instance instead, below the class",
     ),
     (
         "DEC-13 a generator",
@@ -1260,26 +1619,26 @@ IMPOSSIBLE = [
     (
         "DEC-04 a name that is nowhere",
         undefined,
-        "tool 'f': the annotation 'Nowhere' can't be resolved; define or import it at "
-        "module level, not under TYPE_CHECKING",
+        "tool 'f': the annotation 'Nowhere' of the parameter 'a' can't be resolved; "
+        "define or import it at module level, not under TYPE_CHECKING",
     ),
     (
         "DEC-01 a name for the type checker alone",
         postponed.unresolved,
-        "tool 'f': the annotation 'Decimal' can't be resolved; define or import it at "
-        "module level, not under TYPE_CHECKING",
+        "tool 'f': the annotation 'Decimal' of the parameter 'price' can't be "
+        "resolved; define or import it at module level, not under TYPE_CHECKING",
     ),
     (
         "DEC-04 a type in the body of a function",
         postponed.make_local(),
-        "tool 'f': the annotation 'Local' can't be resolved; define or import it at "
-        "module level, not under TYPE_CHECKING",
+        "tool 'f': the annotation 'Local' of the parameter 'a' can't be resolved; "
+        "define or import it at module level, not under TYPE_CHECKING",
     ),
     (
         "an annotation that is no expression",
         no_expression,
-        "tool 'f': an annotation can't be resolved: Forward reference must be an "
-        "expression -- got 'not a type'",
+        "tool 'f': the annotation of the parameter 'a' can't be resolved: Forward "
+        "reference must be an expression -- got 'not a type'",
     ),
     ("two contexts", two_contexts, "tool 'f': both 'a' and 'b' are a Context"),
     (
