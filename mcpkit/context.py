@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcpkit.protocol.era import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL
 from mcpkit.protocol.headers import Headers
@@ -177,7 +177,14 @@ class Context:
         # Starlette is not needed by those who bring their own transport.
         from starlette.requests import Request  # noqa: PLC0415
 
-        return Request(dict(self.scope))
+        if "state" not in self.scope:
+            # All that is made of the request shares it.
+            self.scope = {**self.scope, "state": {}}
+        return Request(dict(self.scope), _receive)
+
+
+async def _receive() -> NoReturn:
+    raise RuntimeError("the body of the request was read: it is the MCP message")
 
 
 def principal_id(principal: Any) -> str | None:

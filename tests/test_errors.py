@@ -9,6 +9,7 @@ import pytest
 from mcpkit import errors
 from mcpkit.errors import (
     UNSET,
+    HTTPError,
     MCPKitError,
     ProtocolError,
     ResourceNotFoundError,
@@ -53,6 +54,7 @@ TREE: list[tuple[type[BaseException], type[BaseException]]] = [
     (ProtocolError, MCPKitError),
     (ResourceNotFoundError, ProtocolError),
     (ScopeError, ProtocolError),
+    (HTTPError, ProtocolError),
 ]
 
 

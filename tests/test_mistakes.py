@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import click
 import httpx
 import pytest
-from fastapi import Depends, FastAPI, Header
+from fastapi import Depends, FastAPI, Query
 
 from mcpkit import App, SetupError
 from mcpkit.cli import find_app
@@ -19,11 +19,11 @@ def handler() -> str:
     raise NotImplementedError
 
 
-def depends(user: Annotated[str, Depends(handler)]) -> str:
+def depends(user: Annotated[str, Depends]) -> str:
     raise NotImplementedError
 
 
-def reads_a_header(token: str = Header()) -> str:
+def pages(size: Annotated[int, Query(le=100)] = 10) -> str:
     raise NotImplementedError
 
 
@@ -60,17 +60,17 @@ REFUSED: list[tuple[str, Callable[[], Any], str]] = [
         "a resource needs its URI: write @app.resource('scheme://name')",
     ),
     (
-        "a dependency of FastAPI",
-        lambda: app.tool(depends),
-        "tool 'depends': the parameter 'user' is one that FastAPI fills in, which a "
-        "handler can't have; take a Context, and read ctx.request or ctx.principal",
+        "an argument marked as FastAPI would have it",
+        lambda: app.tool(pages),
+        "tool 'pages': the parameter 'size' is marked as a part of an HTTP request; "
+        "for an argument write Annotated[..., Field(...)] with pydantic's Field, and "
+        "for a part of the URL take a Depends, whose function has that parameter",
     ),
     (
-        "a header of FastAPI",
-        lambda: app.tool(reads_a_header),
-        "tool 'reads_a_header': the parameter 'token' is one that FastAPI fills in, "
-        "which a handler can't have; take a Context, and read ctx.request or "
-        "ctx.principal",
+        "a dependency that is not called",
+        lambda: app.tool(depends),
+        "tool 'depends': the parameter 'user' has a marker of FastAPI that is not "
+        "called: add ()",
     ),
     (
         "an icon that is a URL",
