@@ -295,10 +295,10 @@ async def _answer(
             scope=scope,
         )
         if method.listing:
-            result: Any = await _listed(app, context, method)
+            listed = await _listed(app, context, method)
+            body = jsonrpc.encode_response(request_id, listed)
         else:
-            result = _shape(app, context, await SERVED_BY[name](app, context))
-        body = jsonrpc.encode_response(request_id, result)
+            body = _encode(app, context, await SERVED_BY[name](app, context))
     except ProtocolError as error:
         if context is not None:
             await abandon(context, error)
@@ -363,6 +363,33 @@ async def _listed(app: Server, context: Context, method: Method) -> Encoded:
         shaped = _shape(app, context, result)
         encoded = answers[key] = jsonrpc.encode_result(shaped)
     return encoded
+
+
+def _encode(app: Server, context: Context, result: Result) -> bytes:
+    revision = context.revision
+    if result.kind == "structured" and revision.definitions and not result.metadata:
+        value = result.value
+        if isinstance(value, Encoded):
+            return _fill(app, context, value, object_schema=result.object_schema)
+    return jsonrpc.encode_response(context.request_id, _shape(app, context, result))
+
+
+def _fill(
+    app: Server, context: Context, value: Encoded, *, object_schema: bool | None
+) -> bytes:
+    """Encode the result of a tool that is but its value, in a template."""
+    version = context.revision.version
+    template = app.templates.get(version)
+    if template is None:
+        template = app.templates[version] = jsonrpc.ResponseTemplate(
+            lambda mark: _shape(
+                app, context, Result(kind="structured", value=mark, object_schema=True)
+            )
+        )
+    content = value
+    if context.revision.era == "legacy":
+        content = legacy.as_object(value, object_schema=object_schema)
+    return template.fill(context.request_id, value, content)
 
 
 def _shape(app: Server, context: Context, result: Result) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from mcpkit.context import Context, Session
 from mcpkit.errors import SetupError
 from mcpkit.protocol.capabilities import server_capabilities
 from mcpkit.protocol.content import without_none
+from mcpkit.protocol.jsonrpc import ResponseTemplate
 from mcpkit.protocol.modern import cacheable_methods, default_cache
 from mcpkit.protocol.results import Cache
 from mcpkit.protocol.sealing import MIN_KEY_BYTES, Sealer
@@ -92,6 +93,7 @@ class Server:
         state: What the lifespan yielded.
         dependency_overrides: Which dependencies of handlers are called in place of
             others, as a FastAPI app has them.
+        templates: What is around the structured results of tools, by version.
         sessions: Legacy sessions by token and principal, to spare opening a token
             again. Forgetting one costs time alone.
     """
@@ -119,6 +121,7 @@ class Server:
         self._sealer = Sealer(keys or [secrets.token_bytes(MIN_KEY_BYTES)])
         self.state: Any = None
         self.dependency_overrides: dict[Callable[..., Any], Callable[..., Any]] = {}
+        self.templates: dict[str, ResponseTemplate] = {}
         self.sessions: dict[tuple[str, str | None], Session] = {}
 
     def has(self, capability: str) -> bool:

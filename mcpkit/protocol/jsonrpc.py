@@ -10,7 +10,7 @@ Spec 2026-07-28, basic/index: Messages.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias, TypeGuard, overload
@@ -99,9 +99,13 @@ def decode(raw: bytes | bytearray) -> Any:
     """
     if raw[:3] == _BYTE_ORDER_MARK:
         raw = raw[3:]
-    # Counting brackets is cheap, and their nesting asked for only past the bound.
-    brackets = raw.count(b"{") + raw.count(b"[")
-    if brackets > MAX_DEPTH and _exceeds_bounds(raw):
+    # A short text without arrays can't nest too deeply: `{"":}` is a level. Counting
+    # brackets is cheap, and their nesting asked for only past the bound.
+    if (
+        (len(raw) > 5 * MAX_DEPTH or b"[" in raw)
+        and raw.count(b"{") + raw.count(b"[") > MAX_DEPTH
+        and _exceeds_bounds(raw)
+    ):
         raise ProtocolError(PARSE_ERROR, "Parse error")
     try:
         return from_json(raw, allow_inf_nan=False)
@@ -218,6 +222,45 @@ def encode_result(result: dict[str, Any]) -> Encoded:
     head = encode(plain)[:-1]
     comma = b"," if plain else b""
     return Encoded(b'%b%b"structuredContent":%b}' % (head, comma, content))
+
+
+class ResponseTemplate:
+    """The bytes around a tool's structured result, which are the same every time.
+
+    It is cut from what a shaper makes of one such result, so that the shape is
+    known there alone.
+
+    Args:
+        shape: Makes the members of a result of a structured value.
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, shape: Callable[[Encoded], dict[str, Any]]) -> None:
+        # Marks that no server's name can hold, for they are made here and now.
+        content = Encoded(encode(f"content {id(self)}"))
+        whole = encode_response(0, shape(content))
+        head, rest = whole.split(b":0,", 1)
+        before, between, after = (
+            rest.replace(encode(content.decode()), b"\0")
+            .replace(content, b"\0")
+            .split(b"\0")
+        )
+        self._parts = (head + b":", b"," + before, between, after)
+
+    def fill(self, request_id: RequestId, text: Encoded, content: Encoded) -> bytes:
+        """Return the response to a request.
+
+        Args:
+            request_id: The id of the request.
+            text: The structured value, which its text block shows.
+            content: The structured value, as `structuredContent` has it.
+        """
+        head, before, between, after = self._parts
+        shown = encode(text.decode())
+        return b"".join(
+            (head, encode(request_id), before, shown, between, content, after)
+        )
 
 
 def success_response(result: Any, request_id: RequestId) -> dict[str, Any]:

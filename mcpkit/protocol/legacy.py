@@ -85,7 +85,7 @@ def shape(result: Result, *, revision: Revision = LATEST_LEGACY) -> dict[str, An
     if "structuredContent" in shaped:
         content = shaped.pop("structuredContent")
         if revision.definitions:
-            shaped["structuredContent"] = _as_object(
+            shaped["structuredContent"] = as_object(
                 content, object_schema=result.object_schema
             )
     for key in ("tools", "resources", "resourceTemplates", "prompts"):
@@ -96,7 +96,14 @@ def shape(result: Result, *, revision: Revision = LATEST_LEGACY) -> dict[str, An
     return shaped
 
 
-def _as_object(content: Any, *, object_schema: bool | None) -> Any:
+def as_object(content: Any, *, object_schema: bool | None) -> Any:
+    """Return structured content as an object, as legacy clients demand.
+
+    Args:
+        content: The content, `Encoded` or not.
+        object_schema: Whether the tool's output schema describes an object;
+            `None` where it has none, and then the content itself decides.
+    """
     encoded = isinstance(content, Encoded)
     if object_schema is None:
         object_schema = content.startswith(b"{") if encoded else is_object(content)

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from mcpkit.errors import INVALID_REQUEST, PARSE_ERROR, ProtocolError
-from mcpkit.protocol import jsonrpc
+from mcpkit.protocol import jsonrpc, modern
 from mcpkit.protocol.jsonrpc import (
     JSON,
     MAX_DEPTH,
     NAMED_ERRORS,
     Encoded,
     Kind,
+    ResponseTemplate,
     batch_error,
     decode,
     encode,
@@ -37,6 +38,7 @@ from mcpkit.protocol.jsonrpc import (
     success_response,
     tool_error,
 )
+from mcpkit.protocol.results import Result
 from tests.wire import check_response
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
@@ -681,3 +683,31 @@ def test_the_examples_hold() -> None:
     """Seed ExMCP ResponseBuilder: its examples are the doctests."""
     result = doctest.testmod(jsonrpc)
     assert (result.failed, result.attempted > 0) == (0, True)
+
+
+VALUES = [
+    # id, request id, structured value
+    ("an object", 1, {"a": [1, 2], "b": "x"}),
+    ("a text", "s-1", 'quoted "text" \\ ü \x00'),
+    ("a number", -5, 3),
+    ("nothing", "", None),
+    ("a mark", 0, "content 1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("request_id", "value"), [pytest.param(*row, id=name) for name, *row in VALUES]
+)
+def test_a_template_makes_what_the_shaper_makes(
+    request_id: str | int, value: object
+) -> None:
+    """Ours: what is cut from a shape is that shape."""
+    info = {"name": 'a "server" \x00', "version": "1"}
+
+    def shape(content: Encoded) -> dict[str, Any]:
+        result = Result.structured(content)
+        return modern.shape("tools/call", result, server_info=info)
+
+    encoded = Encoded(encode(value))
+    filled = ResponseTemplate(shape).fill(request_id, encoded, encoded)
+    assert decode(filled) == decode(encode_response(request_id, shape(encoded)))
