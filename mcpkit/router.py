@@ -37,15 +37,20 @@ class _Answer(Response):
     def __init__(self, answer: Answer | None) -> None:
         # Without one the client went away before the end of its request.
         answer = answer or (400, [], b"", None)
-        self.status_code, self.raw_headers, self.body, self._cleanup = answer
+        self.status_code, self.raw_headers, self.body, self.cleanup = answer
         self.background = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            if self._cleanup is not None:
-                await self._cleanup.finish()
+            if self.cleanup is not None:
+                await self.finish()
+
+    async def finish(self) -> None:
+        cleanup, self.cleanup = self.cleanup, None
+        if cleanup is not None:
+            await cleanup.finish()
 
 
 def build_router(endpoint: Endpoint, path: str, lifespan: Lifespan | None) -> APIRouter:
@@ -70,7 +75,10 @@ def build_router(endpoint: Endpoint, path: str, lifespan: Lifespan | None) -> AP
     async def serve(request: Request) -> Response:
         # The whole reply is made here, not while it is sent: dependencies that
         # yield may end in between, and a handler needs what they hold open.
-        return _Answer(await endpoint.answer(request.scope, _receive(request)))
+        answer = _Answer(await endpoint.answer(request.scope, _receive(request)))
+        if answer.cleanup is not None and _ends_early(request.scope):
+            await answer.finish()
+        return answer
 
     # Both are routes, so that neither is a redirect to the other.
     for served in (path, f"{path}/") if path else (_BARE,):
@@ -82,6 +90,15 @@ def build_router(endpoint: Endpoint, path: str, lifespan: Lifespan | None) -> AP
             response_model=None,
         )
     return router
+
+
+def _ends_early(scope: Scope) -> bool:
+    """Whether dependencies of the host end before the answer is sent.
+
+    What is opened last must end first, so that those of the handler then do too.
+    """
+    held = getattr(scope.get("fastapi_function_astack"), "_exit_callbacks", ())
+    return bool(held)
 
 
 def _receive(request: Request) -> Receive:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
+import anyio
 import httpx
 import pytest
 from fastapi import (
@@ -985,6 +986,25 @@ if "scope" in inspect.signature(Depends).parameters:
         app.add_prompt(x)
         assert (await KINDS[kind].ask(app)).json() == answer
         assert outer.steps == ["opened", type(raised).__name__, "closed"]
+
+    async def test_dependencies_end_before_those_of_the_host() -> None:
+        steps: Kept = []
+
+        async def theirs() -> AsyncIterator[None]:
+            async with anyio.create_task_group():
+                yield
+            steps.append("theirs closed")
+
+        async def ours() -> AsyncIterator[str]:
+            async with anyio.create_task_group():
+                yield "open"
+            steps.append("ours closed")
+
+        host = FastAPI()
+        depends = Depends(theirs, scope="function")
+        host.include_router(build(ours).router, dependencies=[depends])
+        assert await said(host) == "open"
+        assert steps == ["ours closed", "theirs closed"]
 
     async def test_a_commit_that_fails_before_the_answer_fails_the_tool() -> None:
         async def session() -> AsyncIterator[str]:
