@@ -5,6 +5,7 @@ directory, no larger than the limit, and no part of it begins with a dot unless
 hidden files are asked for. Everything else is not found.
 """
 
+import logging
 import os
 import re
 import stat
@@ -18,7 +19,6 @@ from mcpkit.errors import SetupError
 from mcpkit.files import OPEN_FLAGS, absent, contents_of, regular_file
 from mcpkit.protocol.content import File
 from mcpkit.protocol.results import MAX_COMPLETIONS, Result
-from mcpkit.server import logger
 
 MAX_FILE: Final = 10 * 1024 * 1024
 """How large a file may be unless the developer says otherwise, in bytes."""
@@ -29,6 +29,8 @@ MAX_LISTED: Final = 1000
 _MAX_SCANNED: Final = 10_000
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _SEPARATORS: Final = frozenset("/\\\0")
+
+_logger: Final = logging.getLogger("mcpkit")
 
 
 class Directory:
@@ -75,7 +77,7 @@ class Directory:
         except FileNotFoundError:
             return None
         if len(data) > self._max_size:
-            logger.warning("%s is larger than max_size and is not served", found[0])
+            _logger.warning("%s is larger than max_size and is not served", found[0])
             return None
         text, mime_type = contents_of(data, path, self._mime_type)
         return File(ctx.params["uri"], text, mime_type)

@@ -21,8 +21,8 @@ from mcpkit.protocol.modern import cacheable_methods, default_cache
 from mcpkit.protocol.results import Cache
 from mcpkit.protocol.sealing import MIN_KEY_BYTES, Sealer
 from mcpkit.protocol.versions import ERAS, Era
-from mcpkit.registry import Registry
 from mcpkit.threads import Threads
+from mcpkit.toolbox import Toolbox
 
 SECRET_KEY: Final = "MCPKIT_SECRET_KEY"  # noqa: S105  # the name of a variable
 """The environment variable with the keys, comma separated, the sealing one first."""
@@ -80,14 +80,13 @@ class Options:
 Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
 
 
-class Server:
+class Server(Toolbox):
     """An app without its ways in.
 
     Attributes:
         name: What the server calls itself. Tokens are bound to it.
         info: Its `Implementation`, as the newest revision has it.
         options: How it behaves.
-        registry: What is registered.
         backend: What its workers share.
         threads: Where sync handlers run.
         state: What the lifespan yielded.
@@ -109,10 +108,10 @@ class Server:
     ) -> None:
         if not name:
             raise SetupError(f"an app needs a name: App('bookshop'), not {name!r}")
+        super().__init__()
         self.name = name
         self.info = without_none(info)
         self.options = options
-        self.registry = Registry()
         self.backend: Backend = MemoryBackend()
         self.threads = Threads(threads)
         keys = _keys(secret_key)
