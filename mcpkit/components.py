@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TypedDict
 
 from mcpkit.context import Context
+from mcpkit.docstrings import docstring_of, read_docstring
 from mcpkit.errors import MCPKitError, ProtocolError, SetupError, ToolError
 from mcpkit.files import guess_type
 from mcpkit.hints import innermost
@@ -247,7 +248,8 @@ def build_tool(handler: Handler, options: ToolOptions) -> Tool:
     _check_options(options, ToolOptions.__optional_keys__, "tool")
     name = _name(handler, options, "tool")
     what = f"tool {name!r}"
-    signature = read_signature(handler, what)
+    docstring = read_docstring(handler)
+    signature = read_signature(handler, what, docstring.parameters)
     returns = read_returns(handler, what)
     annotations = _hints(options.get("annotations"), _TOOL_HINTS, what)
     try:
@@ -256,7 +258,7 @@ def build_tool(handler: Handler, options: ToolOptions) -> Tool:
         raise SetupError(f"{what}: {error}") from error
     wire = without_none(
         {
-            **_definition(name, handler, options),
+            **_definition(name, docstring.text, options),
             "inputSchema": signature.schema,
             "outputSchema": returns.schema,
             "annotations": annotations,
@@ -304,7 +306,7 @@ def build_resource(
     wire = without_none(
         {
             ("uri" if template is None else "uriTemplate"): uri,
-            **_definition(name, handler, options),
+            **_definition(name, docstring_of(handler), options),
             "mimeType": options.get("mime_type"),
             "annotations": _annotations(options.get("annotations"), what),
             "size": _size(options.get("size"), what),
@@ -338,7 +340,8 @@ def build_prompt(handler: Handler, options: PromptOptions) -> Prompt:
     _check_options(options, PromptOptions.__optional_keys__, "prompt")
     name = _name(handler, options, "prompt")
     what = f"prompt {name!r}"
-    signature = read_signature(handler, what)
+    docstring = read_docstring(handler)
+    signature = read_signature(handler, what, docstring.parameters)
     properties = signature.schema.get("properties", {})
     arguments = [
         without_none(
@@ -351,7 +354,7 @@ def build_prompt(handler: Handler, options: PromptOptions) -> Prompt:
         )
         for argument, schema in properties.items()
     ]
-    definition = _definition(name, handler, options)
+    definition = _definition(name, docstring.text, options)
     return Prompt(
         name=name,
         handler=handler,
@@ -437,14 +440,6 @@ async def _outcome(error: BaseException, context: Context) -> BaseException:
     return outcome
 
 
-def _docstring(handler: Handler) -> str | None:
-    function = innermost(handler)
-    if type(handler).__call__ is function:
-        # For a `__call__` without one, `getdoc` finds that of all callables.
-        return inspect.cleandoc(function.__doc__ or type(handler).__doc__ or "")
-    return inspect.getdoc(function)
-
-
 def read_icons(icons: Sequence[Any], what: str) -> list[dict[str, Any]]:
     """Return icons as they go on the wire.
 
@@ -491,11 +486,11 @@ def _is_named(handler: Handler) -> bool:
 
 
 def _definition(
-    name: str, handler: Handler, options: Mapping[str, Any]
+    name: str, docstring: str | None, options: Mapping[str, Any]
 ) -> dict[str, Any]:
     description = options.get("description")
     if description is None:
-        description = _docstring(handler)
+        description = docstring
     icons = options.get("icons")
     return without_none(
         {

@@ -153,12 +153,17 @@ class Signature:
         ]
 
 
-def read_signature(function: Callable[..., Any], what: str) -> Signature:
+def read_signature(
+    function: Callable[..., Any],
+    what: str,
+    descriptions: Mapping[str, str] | None = None,
+) -> Signature:
     """Work out how to call a function.
 
     Args:
         function: Any callable.
         what: What it is registered as, for messages: "tool 'search'".
+        descriptions: What its docstring says of its parameters.
 
     Raises:
         SetupError: The function can't be called with named JSON arguments.
@@ -192,7 +197,7 @@ def read_signature(function: Callable[..., Any], what: str) -> Signature:
             continue
         fields[name] = _field(hint, parameter.default)
     adapter = _adapter(fields, what)
-    schema = _input_schema(adapter, fields, defaults, what)
+    schema = _input_schema(adapter, fields, defaults, descriptions or {}, what)
     names = tuple(schema.get("properties", ()))
     required = frozenset(schema.get("required", ()))
     return Signature(
@@ -409,6 +414,7 @@ def _input_schema(
     adapter: TypeAdapter[Any],
     fields: Mapping[str, Any],
     defaults: Mapping[str, Any],
+    descriptions: Mapping[str, str],
     what: str,
 ) -> dict[str, Any]:
     schema = adapter.json_schema(schema_generator=Untitled)
@@ -419,6 +425,8 @@ def _input_schema(
     for name, (alias, published) in zip(fields, properties.items(), strict=True):
         if name in defaults and not isinstance(defaults[name], FieldInfo):
             _set_default(published, defaults[name])
+        if name in descriptions:
+            published.setdefault("description", descriptions[name])
         if "default" in published and not _is_default(published, alias, adapter):
             del published["default"]
     return tidy(schema)
