@@ -80,16 +80,14 @@ def _result(value: Any, prompt: Prompt) -> Result:
     return Result.prompt_get(messages, description=prompt.description)
 
 
-def _message(value: Any) -> Message | dict[str, Any]:
+def _message(value: Any) -> Message:
     match value:
         case Message(role="user" | "assistant"):
             return value
-        case str() | Block():
+        case str() | Block() | {"type": str()}:
             return Message(value)
-        case {"role": "user" | "assistant", "content": dict()}:
-            return dict(value)
-        case {"role": "user" | "assistant" as role, "content": str() as text}:
-            return Message(text, role=role)
+        case {"role": "user" | "assistant" as role, "content": content}:
+            return Message(content, role=role)
         case _:
             raise TypeError(
                 "a prompt returns texts, content blocks and messages, not "

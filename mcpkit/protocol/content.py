@@ -241,12 +241,20 @@ class Message:
 
 
 def as_block(value: str | Block | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the wire form of a text, a block, or a block that is a dictionary."""
-    if isinstance(value, str):
-        return {"type": "text", "text": value}
-    if isinstance(value, Block):
-        return value.wire()
-    return dict(value)
+    """Return the wire form of a text, a block, or a block that is a dictionary.
+
+    Raises:
+        TypeError: It is none of them.
+    """
+    match value:
+        case str():
+            return {"type": "text", "text": value}
+        case Block():
+            return value.wire()
+        case {"type": str()}:
+            return dict(value)
+        case _:
+            raise TypeError(f"a {type(value).__name__} is no content block")
 
 
 def as_blocks(

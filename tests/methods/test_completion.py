@@ -1,6 +1,7 @@
 """`completion/complete`. Spec 2026-07-28, server/utilities/completion."""
 
-from typing import Any
+import enum
+from typing import Any, Literal
 
 import pytest
 
@@ -176,6 +177,11 @@ WRONG = [
         "Invalid params: context must be an object",
     ),
     (
+        "a number as one of its arguments",
+        {"context": {"arguments": {"author": 3}}},
+        "Invalid params: author must be a string",
+    ),
+    (
         "an array as its arguments",
         {"context": {"arguments": []}},
         "Invalid params: arguments must be an object",
@@ -225,6 +231,88 @@ async def test_a_protocol_error_of_a_completion_is_sent_verbatim() -> None:
 
     error = {"code": 7, "message": "No"}
     assert await complete(completing(refusing)) == error
+
+
+class Tone(enum.Enum):
+    """A tone."""
+
+    KIND = "kind"
+    KEEN = "keen"
+    HARSH = "harsh"
+
+
+def choosing() -> App:
+    """Make an app with a prompt and a template whose arguments have few values."""
+    app = App("tests")
+
+    @app.prompt
+    def review(
+        title: str,
+        tone: Tone,
+        stars: Literal[1, 2, 10] = 1,
+        lang: Literal["en", "fr"] | None = None,
+        flag: Literal[True] | None = None,
+        other: Literal["a"] | int = 1,
+    ) -> str:
+        raise NotImplementedError
+
+    @app.resource("shelf://{tone}{?lang}")
+    def shelf(tone: Tone, lang: Literal["en", "fr"] = "en") -> str:
+        raise NotImplementedError
+
+    return app
+
+
+CHOICES = [
+    # id, argument, value, values
+    ("an enum", "tone", "", ["kind", "keen", "harsh"]),
+    ("what begins with what was typed", "tone", "k", ["kind", "keen"]),
+    ("in any case", "tone", "K", ["kind", "keen"]),
+    ("a whole value", "tone", "kind", ["kind"]),
+    ("nothing that begins so", "tone", "x", []),
+    ("numbers", "stars", "1", ["1", "10"]),
+    ("what may be missing", "lang", "", ["en", "fr"]),
+    ("a truth", "flag", "", ["true"]),
+    ("what may be something else", "other", "", []),
+    ("any text", "title", "", []),
+    ("an unknown argument", "x", "", []),
+]
+
+
+@pytest.mark.parametrize("version", EVERY)
+@pytest.mark.parametrize(("argument", "value", "values"), table(CHOICES))
+async def test_few_values_are_completed_by_themselves(
+    argument: str, value: str, values: list[str], version: str
+) -> None:
+    """Ours: enums and literals."""
+    given = {"name": argument, "value": value}
+    completion = await complete(choosing(), argument=given, at=version)
+    assert completion == {"values": values}
+
+
+async def test_variables_of_few_values_are_completed_by_themselves() -> None:
+    ref = {"type": "ref/resource", "uri": "shelf://{tone}{?lang}"}
+    for name, values in (("tone", ["kind", "keen"]), ("lang", [])):
+        given = {"name": name, "value": "k"}
+        completion = await complete(choosing(), ref=ref, argument=given)
+        assert completion == {"values": values}
+
+
+async def test_a_completion_of_ones_own_comes_first() -> None:
+    app = choosing()
+    app.add_completion("review", "tone", lambda value: [f"{value}!"])
+    given = {"name": "tone", "value": "k"}
+    assert await complete(app, argument=given) == {"values": ["k!"]}
+
+
+def test_few_values_are_completions_that_are_declared() -> None:
+    """PRM-04."""
+    app = choosing()
+    assert app.declared("modern")["completions"] == {}
+    app.remove_prompt("review")
+    assert app.declared("modern")["completions"] == {}
+    app.remove_resource("shelf://{tone}{?lang}")
+    assert "completions" not in app.declared("modern")
 
 
 @pytest.mark.parametrize("version", [MODERN, V_2025_11_25])

@@ -3,15 +3,22 @@
 Spec 2026-07-28, server/prompts.
 """
 
+import dataclasses
+import datetime
+import enum
 import logging
+import uuid
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import Field
+from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
 
 from mcpkit import (
     App,
+    Audio,
     Context,
+    File,
     Image,
     Message,
     ProtocolError,
@@ -46,6 +53,13 @@ def said(text: str, role: str = "user") -> dict[str, Any]:
 
 IMAGE = {"type": "image", "data": "/w==", "mimeType": "image/png"}
 
+AUDIO = {"type": "audio", "data": "/w==", "mimeType": "audio/wav"}
+
+
+def image() -> dict[str, Any]:
+    return {"role": "user", "content": IMAGE}
+
+
 RETURNED = [
     # id, value, messages
     ("a text", "x", [said("x")]),
@@ -74,6 +88,51 @@ RETURNED = [
         [{"role": "assistant", "content": IMAGE}],
     ),
     ("a result", Result.prompt_get(["x", Message("y")]), [said("x"), said("y")]),
+    (
+        "a message of several, each of which is one",
+        Message(["x", Image(b"\xff"), Text("y")], role="assistant"),
+        [
+            said("x", "assistant"),
+            {"role": "assistant", "content": IMAGE},
+            said("y", "assistant"),
+        ],
+    ),
+    (
+        "a result of a message of several",
+        Result.prompt_get(Message(["x", "y"])),
+        [said("x"), said("y")],
+    ),
+    (
+        "a dict of several",
+        {"role": "assistant", "content": ["x", {"type": "text", "text": "y"}]},
+        [said("x", "assistant"), said("y", "assistant")],
+    ),
+    (
+        "a dict of a block",
+        {"role": "user", "content": Text("x")},
+        [said("x")],
+    ),
+    ("a block in wire form", {"type": "text", "text": "x"}, [said("x")]),
+    ("a message of a block in wire form", Message(IMAGE), [image()]),
+    ("a recording", Audio(b"\xff"), [{"role": "user", "content": AUDIO}]),
+    (
+        "a file",
+        File("a://b", "c", "text/css"),
+        [
+            {
+                "role": "user",
+                "content": {
+                    "type": "resource",
+                    "resource": {"uri": "a://b", "mimeType": "text/css", "text": "c"},
+                },
+            }
+        ],
+    ),
+    (
+        "all of them",
+        ["x", Image(b"\xff"), Message("y")],
+        [said("x"), image(), said("y")],
+    ),
 ]
 
 
@@ -112,7 +171,13 @@ INVALID = [
     ("another role", {"role": "system", "content": "x"}),
     ("a message of another role", Message("x", role="system")),  # type: ignore[arg-type]
     ("a message of a number", Message(3)),  # type: ignore[arg-type]
-    ("several blocks in one message", {"role": "user", "content": ["x"]}),
+    ("a message of what is no content", Message({"a": 1})),
+    ("a dict of what is no content", {"role": "user", "content": {"a": 1}}),
+    ("a dict of a number", {"role": "user", "content": 3}),
+    ("a dict of a wrong block and a right one", {"role": "user", "content": ["x", 3]}),
+    ("bytes", b"x"),
+    ("a message of bytes", Message(b"x")),  # type: ignore[arg-type]
+    ("a list in a list", [["x"]]),
     ("one wrong message of two", ["x", 3]),
     ("a result of a tool", Result.text("x")),
     ("an object", object()),
@@ -167,6 +232,16 @@ async def test_a_protocol_error_of_a_prompt_is_sent_verbatim() -> None:
     assert await get(app) == error
 
 
+async def test_annotations_of_content_are_kept() -> None:
+    """Spec 2026-07-28, server/prompts: PromptMessage; the first revision has them."""
+    annotations = {"audience": ["user"], "priority": 0.5}
+    app = prompting(Text("x", annotations=annotations))
+    content = {"type": "text", "text": "x", "annotations": annotations}
+    for version in EVERY:
+        message = {"role": "user", "content": content}
+        assert await get(app, at=version) == {"messages": [message]}
+
+
 def typed() -> App:
     app = App("tests")
 
@@ -190,6 +265,120 @@ async def test_arguments_take_the_type_of_their_parameter() -> None:
     result = await get(typed(), "review", title="[1]", stars="3", tags='["a"]')
     text = "'[1]' 3 ['a'] 'kind' prompts/get"
     assert result == {"description": "Review a book.", "messages": [said(text)]}
+
+
+class Book(BaseModel):
+    """A book."""
+
+    title: str
+    pages: int = 1
+
+
+@dataclasses.dataclass
+class Author:
+    """An author."""
+
+    name: str
+    born: int
+
+
+class Shelf(TypedDict):
+    """A shelf."""
+
+    row: int
+
+
+class Tone(enum.Enum):
+    """A tone."""
+
+    KIND = "kind"
+
+
+ARGUMENTS: list[tuple[str, Any, str, Any]] = [
+    # id, type, string, value
+    ("PRM-01 a string", str, "3", "3"),
+    ("PRM-01 a string that looks like JSON", str, '{"a": 1}', '{"a": 1}'),
+    ("PRM-01 a string that looks like a string", str, '"a"', '"a"'),
+    ("PRM-01 an empty string", str, "", ""),
+    ("PRM-01 an integer", int, "3", 3),
+    ("PRM-01 a number", float, "0.5", 0.5),
+    ("PRM-01 a truth", bool, "false", False),
+    ("PRM-01 a list", list[int], "[1, 2]", [1, 2]),
+    ("a list of strings", list[str], '["1"]', ["1"]),
+    ("a set", set[int], "[1]", {1}),
+    ("a tuple", tuple[str, int], '["a", 1]', ("a", 1)),
+    ("a dict", dict[str, int], '{"a": 1}', {"a": 1}),
+    ("a model", Book, '{"title": "Emma"}', Book(title="Emma")),
+    ("a list of models", list[Book], '[{"title": "Emma"}]', [Book(title="Emma")]),
+    (
+        "a dataclass",
+        Author,
+        '{"name": "Jane", "born": 1775}',
+        Author(name="Jane", born=1775),
+    ),
+    ("a TypedDict", Shelf, '{"row": 3}', {"row": 3}),
+    ("an optional integer", int | None, "3", 3),
+    ("an optional list", list[int] | None, "[1]", [1]),
+    ("an optional model", Book | None, '{"title": "Emma"}', Book(title="Emma")),
+    ("an enum", Tone, "kind", Tone.KIND),
+    ("a literal", Literal["a", "b"], "b", "b"),
+    ("a literal number", Literal[1, 2], "2", 2),
+    ("a literal number or string", Literal["a", 2], "2", 2),
+    ("a date", datetime.date, "2026-07-28", datetime.date(2026, 7, 28)),
+    ("a UUID", uuid.UUID, str(uuid.UUID(int=1)), uuid.UUID(int=1)),
+    ("a constrained string", Annotated[str, Field(min_length=1)], "x", "x"),
+]
+
+
+@pytest.mark.parametrize(("hint", "string", "value"), table(ARGUMENTS))
+async def test_a_string_becomes_what_the_parameter_says(
+    hint: Any, string: str, value: Any
+) -> None:
+    app = App("tests")
+    seen = []
+
+    def p(a: Any) -> str:
+        seen.append(a)
+        return "x"
+
+    p.__annotations__["a"] = hint
+    app.add_prompt(p)
+    assert await get(app, a=string) == {"messages": [said("x")]}
+    assert seen == [value]
+
+
+UNTYPED: list[tuple[str, Any, str, str]] = [
+    # id, type, string, message
+    ("PRM-01 no integer", int, "x", "a: input should be a valid integer"),
+    ("an empty integer", int, "", "a: input should be a valid integer"),
+    ("NaN", float, "nan", "a: expected finite number, got string"),
+    ("no JSON", list[int], "1, 2", "a: expected array, got string"),
+    ("JSON of another type", list[int], '{"a": 1}', "a: expected array, got object"),
+    (
+        "a list of something else",
+        list[int],
+        '["x"]',
+        "a.0: input should be a valid integer",
+    ),
+    ("a model that lacks a field", Book, "{}", "a.title: missing"),
+    ("another literal", Literal["a", "b"], "c", "a: input should be 'a' or 'b'"),
+    ("another enum", Tone, "KIND", "a: input should be 'kind'"),
+]
+
+
+@pytest.mark.parametrize(("hint", "string", "message"), table(UNTYPED))
+async def test_a_string_of_another_type_is_invalid_params(
+    hint: Any, string: str, message: str
+) -> None:
+    app = App("tests")
+
+    def p(a: Any) -> str:
+        raise NotImplementedError
+
+    p.__annotations__["a"] = hint
+    app.add_prompt(p)
+    error = {"code": INVALID_PARAMS, "message": f"Invalid arguments: {message}"}
+    assert await get(app, a=string) == error
 
 
 WRONG = [
@@ -330,6 +519,35 @@ async def test_definitions_are_listed_as_the_revision_has_them(
         "prompts": [expected, {"name": "plain"}],
         **hints,
     }
+
+
+async def test_arguments_are_described_where_they_are_declared() -> None:
+    """DEC-18. A type that is described is not a parameter that is."""
+    app = App("tests")
+
+    @app.prompt
+    def review(
+        book: Book,
+        tone: Tone = Tone.KIND,
+        title: Annotated[str, Field(title="Title", description="Of all.")] = "",
+        stars: Annotated[int, Field(description="Up to five.", le=5)] = 3,
+        ctx: Context | None = None,
+    ) -> str:
+        """Review a book."""
+        raise NotImplementedError
+
+    (listed,) = (await call(app, "prompts/list"))["prompts"]
+    assert listed["arguments"] == [
+        {"name": "book", "required": True},
+        {"name": "tone", "required": False},
+        {
+            "name": "title",
+            "title": "Title",
+            "description": "Of all.",
+            "required": False,
+        },
+        {"name": "stars", "description": "Up to five.", "required": False},
+    ]
 
 
 async def test_a_prompt_with_an_alias_asks_for_the_alias() -> None:

@@ -18,6 +18,7 @@ from mcpkit.protocol.content import (
     Text,
     as_block,
     as_blocks,
+    as_contents,
     encode_blob,
     resource_contents,
     without_none,
@@ -160,6 +161,73 @@ def test_contents_have_a_wire_form(
     check_response(response, "resources/read", "2026-07-28")
 
 
+IN_WIRE_FORM = {"uri": "c:d", "text": "3", "_meta": {"a": 1}}
+
+CONTENTS_OF: list[tuple[str, Any, str | None, dict[str, Any]]] = [
+    # id, value, declared type, contents
+    ("a text", "3", None, resource_contents("a:b", "3", "text/plain")),
+    ("a text of a type", "3", "text/css", resource_contents("a:b", "3", "text/css")),
+    ("bytes", BYTES, None, resource_contents("a:b", BYTES)),
+    (
+        "bytes of a type",
+        BYTES,
+        "image/png",
+        resource_contents("a:b", BYTES, "image/png"),
+    ),
+    (
+        "a block of text",
+        Text("3", meta={"a": 1}),
+        None,
+        resource_contents("a:b", "3", "text/plain", {"a": 1}),
+    ),
+    (
+        "an image, which has a type",
+        Image(BYTES, "image/gif", meta={"a": 1}),
+        "image/png",
+        resource_contents("a:b", BYTES, "image/gif", {"a": 1}),
+    ),
+    ("a recording", Audio(b""), None, resource_contents("a:b", b"", "audio/wav")),
+    (
+        "a file, which has a URI",
+        File("c:d", "3", "text/css", meta={"a": 1}),
+        "image/png",
+        resource_contents("c:d", "3", "text/css", {"a": 1}),
+    ),
+    (
+        "a file without a type",
+        File("c:d", b""),
+        "image/png",
+        resource_contents("c:d", b"", "image/png"),
+    ),
+    ("contents in wire form", IN_WIRE_FORM, "a/b", IN_WIRE_FORM),
+]
+
+
+@pytest.mark.parametrize(
+    ("value", "mime_type", "contents"),
+    [pytest.param(*row, id=name) for name, *row in CONTENTS_OF],
+)
+def test_a_value_becomes_contents(
+    value: Any, mime_type: str | None, contents: dict[str, Any]
+) -> None:
+    assert as_contents(value, "a:b", mime_type) == contents
+
+
+def test_what_has_no_uri_is_no_contents_by_itself() -> None:
+    with pytest.raises(TypeError) as caught:
+        Result.resource_read(Text("3")).members()
+    assert str(caught.value) == "a Text has no URI; a File has one"
+
+
+@pytest.mark.parametrize("value", [3, None, ["3"], ResourceLink("a:b", "c")])
+def test_what_is_no_contents_is_refused(value: Any) -> None:
+    with pytest.raises(TypeError) as caught:
+        as_contents(value, "a:b")
+    assert str(caught.value) == (
+        f"a {type(value).__name__} is no contents of a resource"
+    )
+
+
 TEXT = {"type": "text", "text": "3"}
 ODD = {"type": "text", "text": "3", "_meta": {}}
 
@@ -212,6 +280,13 @@ AS_BLOCKS: list[tuple[str, Any, list[dict[str, Any]]]] = [
 def test_one_or_several_become_blocks(value: Any, blocks: list[dict[str, Any]]) -> None:
     """Ours."""
     assert as_blocks(value) == blocks
+
+
+@pytest.mark.parametrize("value", [3, None, {}, {"text": "3"}, {"type": 3}, b"3"])
+def test_what_is_no_content_is_refused(value: Any) -> None:
+    with pytest.raises(TypeError) as caught:
+        as_block(value)
+    assert str(caught.value) == f"a {type(value).__name__} is no content block"
 
 
 def test_a_dictionary_is_copied() -> None:
