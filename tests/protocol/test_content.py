@@ -282,7 +282,7 @@ def test_one_or_several_become_blocks(value: Any, blocks: list[dict[str, Any]]) 
     assert as_blocks(value) == blocks
 
 
-@pytest.mark.parametrize("value", [3, None, {}, {"text": "3"}, {"type": 3}, b"3"])
+@pytest.mark.parametrize("value", [3, None, {}, {"text": "3"}, {"type": 3}, b"4"])
 def test_what_is_no_content_is_refused(value: Any) -> None:
     with pytest.raises(TypeError) as caught:
         as_block(value)
