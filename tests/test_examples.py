@@ -110,6 +110,13 @@ VISITS: Final = [
         },
     ),
     Visit(
+        example="dependencies",
+        lists={"tools": ["order"], "resources": ["shop://orders"]},
+        params=call("order", title="Dune"),
+        answer=said("Ordered Dune."),
+        headers=ALICE,
+    ),
+    Visit(
         example="embedded",
         lists={"tools": ["whoami"]},
         params=call("whoami"),

@@ -4,6 +4,8 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.clients.processes import missing
 
 ROOT: Final = Path(__file__).parent.parent.parent
@@ -34,9 +36,15 @@ def test_the_oldest_environment_has_the_versions_that_are_asked_for() -> None:
     assert run("-c", script, *names).stdout.split() == ASKED
 
 
-def test_embedding_holds_on_the_oldest_releases() -> None:
-    outcome = run(
-        "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/http/test_embedding.py"
-    )
+@pytest.mark.parametrize(
+    "file",
+    [
+        "tests/http/test_embedding.py",
+        "tests/test_dependencies.py",
+        "tests/test_isolation.py",
+    ],
+)
+def test_what_is_fastapis_holds_on_the_oldest_releases(file: str) -> None:
+    outcome = run("-m", "pytest", "-q", "-p", "no:cacheprovider", file)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     assert "skipped" not in outcome.stdout
