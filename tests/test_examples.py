@@ -17,9 +17,10 @@ from tests.clients import tour
 from tests.wire import MODERN, check_response
 
 LEGACY: Final = "2025-11-25"
-FILES: Final = {
-    path.stem for path in (Path(__file__).parent.parent / "examples").glob("*.py")
-}
+EXAMPLES: Final = Path(__file__).parent.parent / "examples"
+FILES: Final = {path.stem for path in EXAMPLES.glob("*.py")}
+
+HELLO: Final = (EXAMPLES / "hello.py").read_text(encoding="utf-8")
 
 # What lists call their elements, and what an element is known by.
 LISTS: Final = {
@@ -90,6 +91,84 @@ VISITS: Final = [
         params=call("order", isbn="978-0441013593"),
         answer=said("Ordered 978-0441013593."),
         headers=ALICE,
+    ),
+    Visit(
+        example="briefing",
+        lists={"prompts": ["brief"]},
+        method="prompts/get",
+        params={
+            "name": "brief",
+            "arguments": {
+                "field": "law",
+                "topic": "Copyright",
+                "style": '{"words": 100}',
+            },
+        },
+        answer={
+            "description": "Brief somebody on a topic.",
+            "messages": [
+                {
+                    "role": "user",
+                    "content": {
+                        "type": "resource",
+                        "resource": {
+                            "uri": "notes://law/Copyright",
+                            "mimeType": "text/plain",
+                            "text": "Notes on Copyright.",
+                        },
+                    },
+                },
+                {
+                    "role": "user",
+                    "content": {
+                        "type": "text",
+                        "text": "Write 100 words on Copyright, in plain words.",
+                    },
+                },
+                {
+                    "role": "assistant",
+                    "content": {"type": "text", "text": "For whom is it?"},
+                },
+            ],
+        },
+    ),
+    Visit(
+        example="files",
+        lists={
+            "resources": ["docs://license"],
+            "resourceTemplates": ["examples://{+path}", "docs://{name}/source"],
+        },
+        method="resources/read",
+        params={"uri": "examples://hello.py"},
+        answer={
+            "contents": [
+                {
+                    "uri": "examples://hello.py",
+                    "mimeType": "text/x-python",
+                    "text": HELLO,
+                }
+            ]
+        },
+    ),
+    Visit(
+        example="search",
+        lists={
+            "resourceTemplates": [
+                "books://search{?q,lang,year*}",
+                "shelves://{floor}{/path*}",
+            ],
+        },
+        method="resources/read",
+        params={"uri": "books://search?year=1815&year=1759&lang=fr"},
+        answer={
+            "contents": [
+                {
+                    "uri": "books://search?year=1815&year=1759&lang=fr",
+                    "mimeType": "application/json",
+                    "text": '["Candide"]',
+                }
+            ]
+        },
     ),
     Visit(
         example="catalog",
