@@ -1,6 +1,7 @@
 """A decorator-driven microframework for Model Context Protocol servers."""
 
 from mcpkit.app import App
+from mcpkit.arguments import Header
 from mcpkit.context import Context, Session
 from mcpkit.dispatch import (
     Accepted,
@@ -30,6 +31,7 @@ __all__ = [
     "Cache",
     "Context",
     "File",
+    "Header",
     "Image",
     "MCPKitError",
     "Message",

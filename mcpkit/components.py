@@ -252,10 +252,7 @@ def build_tool(handler: Handler, options: ToolOptions) -> Tool:
     signature = read_signature(handler, what, docstring.parameters)
     returns = read_returns(handler, what)
     annotations = _hints(options.get("annotations"), _TOOL_HINTS, what)
-    try:
-        headers = header_params(signature.schema)
-    except ValueError as error:
-        raise SetupError(f"{what}: {error}") from error
+    headers = _headers(signature, what)
     wire = without_none(
         {
             **_definition(name, docstring.text, options),
@@ -298,6 +295,7 @@ def build_resource(
     name = _name(handler, options, "resource")
     signature = read_signature(handler, what)
     template = read_template(uri, signature, what)
+    _check_no_headers(signature, what)
     ttl_ms, cache_scope = options.get("ttl_ms"), options.get("cache_scope")
     try:
         Cache(ttl_ms=ttl_ms or 0, scope=cache_scope or "private")
@@ -342,6 +340,7 @@ def build_prompt(handler: Handler, options: PromptOptions) -> Prompt:
     what = f"prompt {name!r}"
     docstring = read_docstring(handler)
     signature = read_signature(handler, what, docstring.parameters)
+    _check_no_headers(signature, what)
     properties = signature.schema.get("properties", {})
     arguments = [
         without_none(
@@ -380,6 +379,7 @@ def build_completion(
     """
     what = f"completion of {argument!r} of {reference!r}"
     signature = read_signature(handler, what)
+    _check_no_headers(signature, what)
     unknown = set(signature.names) - {"value", "arguments"}
     if unknown:
         raise SetupError(
@@ -454,6 +454,21 @@ def read_icons(icons: Sequence[Any], what: str) -> list[dict[str, Any]]:
         if not isinstance(icon, Mapping) or not isinstance(icon.get("src"), str):
             raise SetupError(f"{what}: an icon is a dict with a src, not {icon!r}")
     return [dict(icon) for icon in icons]
+
+
+def _headers(signature: Signature, what: str) -> tuple[HeaderParam, ...]:
+    try:
+        return header_params(signature.schema)
+    except ValueError as error:
+        raise SetupError(f"{what}: {error}") from error
+
+
+def _check_no_headers(signature: Signature, what: str) -> None:
+    for param in _headers(signature, what):
+        raise SetupError(
+            f"{what}: the parameter {param.path[0]!r} has a Header, which mirrors "
+            "arguments of tools alone"
+        )
 
 
 def _check_options(

@@ -3,6 +3,7 @@
 What pydantic publishes, save for
 
     titles that are names of classes and parameters    left out
+    constraints beside a validator, by Python's names  by those of JSON Schema
     `discriminator`, which is OpenAPI's                left out
     a default that has no JSON form                    left out
     `oneOf`, where several members may match           `anyOf`
@@ -14,6 +15,7 @@ What pydantic publishes, save for
 """
 
 import typing
+from collections.abc import Iterator
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -52,6 +54,17 @@ class Untitled(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         """Say no: a title is what the developer gave."""
         return False
+
+    def generate(self, schema: Any, mode: Any = "validation") -> dict[str, Any]:
+        """Generate a schema, and mend what no single step of it can."""
+        published = super().generate(schema, mode)
+        for name, definition in published.get("$defs", {}).items():
+            # What an enum is called is added after its schema is made.
+            title = definition.get("title")
+            if title is not None and (name == title or name.endswith(f"__{title}")):
+                del definition["title"]
+        _rename_constraints(published)
+        return published
 
     def model_schema(self, schema: Any) -> dict[str, Any]:
         """Leave out the name of the class."""
@@ -129,12 +142,41 @@ def _untitled(published: dict[str, Any], cls: Any) -> dict[str, Any]:
     return published
 
 
+_MAPS: Final = ("$defs", "patternProperties", "properties")
+_LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
+_SINGLE: Final = ("additionalProperties", "items", "propertyNames")
+_CONSTRAINTS: Final = (
+    ("ge", "minimum"),
+    ("gt", "exclusiveMinimum"),
+    ("le", "maximum"),
+    ("lt", "exclusiveMaximum"),
+    ("multiple_of", "multipleOf"),
+)
+_LENGTHS: Final = (("minLength", "minProperties"), ("maxLength", "maxProperties"))
+
+
+def _rename_constraints(schema: dict[str, Any]) -> None:
+    lengths = _LENGTHS if schema.get("type") == "object" else ()
+    for name, renamed in (*_CONSTRAINTS, *lengths):
+        if name in schema:
+            schema[renamed] = schema.pop(name)
+    for inner in _inner(schema):
+        if isinstance(inner, dict):
+            _rename_constraints(inner)
+
+
+def _inner(schema: dict[str, Any]) -> Iterator[Any]:
+    """Return the schemas right inside of a schema."""
+    for keyword in _MAPS:
+        yield from schema.get(keyword, {}).values()
+    for keyword in _LISTS:
+        yield from schema.get(keyword, ())
+    for keyword in _SINGLE:
+        yield schema.get(keyword)
+
+
 def tidy(schema: dict[str, Any]) -> dict[str, Any]:
-    """Drop the titles that are names of enums, and what is empty."""
-    for name, definition in schema.get("$defs", {}).items():
-        title = definition.get("title")
-        if title is not None and (name == title or name.endswith(f"__{title}")):
-            del definition["title"]
+    """Drop what is empty, and say that it is an object."""
     if not schema.get("properties", True):
         del schema["properties"]
     return {"type": "object", **schema} if "properties" in schema else schema

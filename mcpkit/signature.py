@@ -4,35 +4,16 @@ Everything is worked out once, when the function is registered; a function that
 can't work is a `SetupError` there, which says what to write instead.
 """
 
-import contextlib
-import enum
 import functools
 import inspect
-import types
 import typing
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, TypeAdapter
-from pydantic.errors import PydanticUndefinedAnnotation
-from pydantic.fields import FieldInfo
-from pydantic_core import (
-    PydanticSerializationError,
-    SchemaValidator,
-    ValidationError,
-    to_json,
-    to_jsonable_python,
-)
-from typing_extensions import TypedDict
+from pydantic_core import SchemaValidator, ValidationError, to_json
 
+from mcpkit.arguments import read_arguments
 from mcpkit.context import Context
 from mcpkit.errors import SetupError
 from mcpkit.faults import (
@@ -42,15 +23,12 @@ from mcpkit.faults import (
     mend_numbers,
     non_finite,
 )
-from mcpkit.hints import REMEDY, innermost, read_hints
+from mcpkit.hints import innermost, read_hints
 from mcpkit.markers import is_filled, resolve_alias
-from mcpkit.schemas import UNSCHEMATISABLE, Untitled, tidy, validator_of
 from mcpkit.strict import find_confusion, is_confusable
 
 if TYPE_CHECKING:
     from mcpkit.dependencies import Dependencies
-
-_ITERABLES: Final = (Iterable, Collection)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +152,7 @@ def read_signature(
             "progress through the Context"
         )
     hints = read_hints(function, what, returns=False)
-    fields: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     defaults: dict[str, Any] = {}
     positional: list[str] = []
     filled: list[inspect.Parameter] = []
@@ -195,9 +173,8 @@ def read_signature(
                 raise SetupError(f"{what}: both {context!r} and {name!r} are a Context")
             context = name
             continue
-        fields[name] = _field(hint, parameter.default)
-    adapter = _adapter(fields, what)
-    schema = _input_schema(adapter, fields, defaults, descriptions or {}, what)
+        arguments[name] = hint
+    schema, validator = read_arguments(arguments, defaults, descriptions or {}, what)
     names = tuple(schema.get("properties", ()))
     required = frozenset(schema.get("required", ()))
     return Signature(
@@ -208,7 +185,7 @@ def read_signature(
         positional=tuple(positional),
         is_async=is_async(function),
         dependencies=_dependencies(filled, what),
-        _validator=validator_of(adapter),
+        _validator=validator,
         _confusable=is_confusable(schema),
         _defaults=defaults,
     )
@@ -306,153 +283,3 @@ def _is_context(hint: Any) -> bool:
     return hint is Context or any(
         argument is Context for argument in typing.get_args(hint)
     )
-
-
-def _field(hint: Any, default: Any) -> Any:
-    hint = _readable(hint)
-    if default is inspect.Parameter.empty:
-        return hint
-    if isinstance(default, FieldInfo):
-        annotated = Annotated[hint, default]
-        return annotated if default.is_required() else NotRequired[annotated]
-    return NotRequired[hint]
-
-
-def _readable(hint: Any) -> Any:
-    """Return the annotation of a parameter, as pydantic can read it from JSON.
-
-    Iterable[T]          list[T]: it would be validated when it is read
-    Literal[Color.RED]   the values of the members, which become members
-    """
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if hint in _ITERABLES or origin in _ITERABLES:
-        return list[arguments] if arguments else list  # type: ignore[valid-type]
-    if origin is Literal and any(map(_is_plain_member, arguments)):
-        return _literal(arguments)
-    if origin is Annotated:
-        return Annotated[(_readable(arguments[0]), *arguments[1:])]
-    if origin in (typing.Union, types.UnionType):
-        readable = tuple(map(_readable, arguments))
-        if readable != arguments:
-            return typing.Union[readable]  # noqa: UP007  # of a tuple
-    return hint
-
-
-def _is_plain_member(value: Any) -> bool:
-    return isinstance(value, enum.Enum) and not isinstance(value, (int, str))
-
-
-def _literal(members: Sequence[Any]) -> Any:
-    by_value = {
-        member.value if isinstance(member, enum.Enum) else member: member
-        for member in members
-    }
-    return Annotated[Literal[tuple(by_value)], AfterValidator(by_value.__getitem__)]
-
-
-def _adapter(fields: Mapping[str, Any], what: str) -> TypeAdapter[dict[str, Any]]:
-    try:
-        # mypy takes the name for the class that a literal would make.
-        made: Any = TypedDict("made", fields)  # type: ignore[misc]
-        made.__pydantic_config__ = ConfigDict(  # type: ignore[attr-defined]
-            extra="forbid", allow_inf_nan=False
-        )
-        adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(typing.cast("Any", made))
-        adapter.json_schema(schema_generator=Untitled)
-    except UNSCHEMATISABLE as error:
-        raise SetupError(f"{what}: {_culprits(fields)}") from error
-    # A type that needs a package, and one that is no type of a parameter.
-    except (ImportError, TypeError) as error:
-        raise SetupError(f"{what}: {error}") from error
-    return adapter
-
-
-def _culprits(fields: Mapping[str, Any]) -> str:
-    culprits = []
-    for name, wrapped in fields.items():
-        is_wrapped = typing.get_origin(wrapped) is NotRequired
-        hint = typing.get_args(wrapped)[0] if is_wrapped else wrapped
-        culprit = f"the parameter {name!r} has the type {_shown(hint)}"
-        unresolved = _unresolved(hint)
-        if unresolved is not None:
-            return (
-                f"{culprit}, in which the annotation {unresolved!r} can't be resolved; "
-                f"{REMEDY}"
-            )
-        if not _has_schema(hint):
-            culprits.append(culprit)
-    return (
-        f"{' and '.join(culprits)}, which no JSON can become; take a pydantic model, "
-        "a dataclass, a TypedDict, or the types that they are made of"
-    )
-
-
-def _shown(hint: Any) -> str:
-    return inspect.formatannotation(hint).replace("typing.", "")
-
-
-def _unresolved(hint: Any) -> str | None:
-    """Return a name inside of a type that can't be resolved, if there is one."""
-    try:
-        TypeAdapter(hint).rebuild(force=True, raise_errors=True)
-    except PydanticUndefinedAnnotation as error:
-        return error.name
-    except UNSCHEMATISABLE:
-        return None
-    return None
-
-
-def _has_schema(hint: Any) -> bool:
-    try:
-        TypeAdapter(hint).json_schema(schema_generator=Untitled)
-    except UNSCHEMATISABLE:
-        return False
-    return True
-
-
-def _input_schema(
-    adapter: TypeAdapter[Any],
-    fields: Mapping[str, Any],
-    defaults: Mapping[str, Any],
-    descriptions: Mapping[str, str],
-    what: str,
-) -> dict[str, Any]:
-    schema = adapter.json_schema(schema_generator=Untitled)
-    properties = schema["properties"]
-    if len(properties) < len(fields):
-        raise SetupError(f"{what}: two parameters have the same alias; rename one")
-    # Properties have the names of the wire, and the order of the parameters.
-    for name, (alias, published) in zip(fields, properties.items(), strict=True):
-        if name in defaults and not isinstance(defaults[name], FieldInfo):
-            _set_default(published, defaults[name])
-        if name in descriptions:
-            published.setdefault("description", descriptions[name])
-        if "default" in published and not _is_default(published, alias, adapter):
-            del published["default"]
-    return tidy(schema)
-
-
-def _set_default(schema: dict[str, Any], default: Any) -> None:
-    # What has no JSON form still is the default; it just is not published.
-    with contextlib.suppress(ValueError):
-        if not isinstance(default, Iterator):
-            schema["default"] = to_jsonable_python(default)
-
-
-def _is_default(
-    published: Mapping[str, Any], alias: str, adapter: TypeAdapter[Any]
-) -> bool:
-    """Whether a client that sends a default is served as one that sends nothing.
-
-    `None` may be the default of a string, and a secret is not told.
-    """
-    default = published["default"]
-    if published.get("writeOnly") or non_finite(default) is not None:
-        return False
-    try:
-        validator_of(adapter).validate_json(to_json({alias: default}), strict=True)
-    except ValidationError as error:
-        return all(fault["loc"][0] != alias for fault in error.errors())
-    except PydanticSerializationError:
-        return False
-    return True

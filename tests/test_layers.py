@@ -36,6 +36,7 @@ LAYERS: tuple[set[str], ...] = (
         "mcpkit.uris",
     },
     {"mcpkit.docstrings", "mcpkit.schemas", "mcpkit.strict"},
+    {"mcpkit.arguments"},
     {"mcpkit.context"},
     {"mcpkit.dependencies"},
     {

@@ -226,36 +226,23 @@ def header_params(schema: Mapping[str, Any]) -> tuple[HeaderParam, ...]:
         (HeaderParam(header='Mcp-Param-Region', path=('r',)),)
     """
     found: list[HeaderParam] = []
-    reachable: set[int] = set()
-    for path, subschema in _properties(schema, ()):
-        reachable.add(id(subschema))
-        if ANNOTATION in subschema:
-            _check_annotation(subschema, ".".join(path))
-            found.append(
-                HeaderParam(header=f"Mcp-Param-{subschema[ANNOTATION]}", path=path)
-            )
-    for subschema in _subschemas(schema):
-        if ANNOTATION in subschema and id(subschema) not in reachable:
+    for path, subschema in _subschemas(schema, ()):
+        if ANNOTATION not in subschema:
+            continue
+        if not path:
             raise ValueError(
                 f"{ANNOTATION} {subschema[ANNOTATION]!r} is on a schema that is not "
                 "reached through properties alone"
             )
+        _check_annotation(subschema, ".".join(path))
+        found.append(
+            HeaderParam(header=f"Mcp-Param-{subschema[ANNOTATION]}", path=path)
+        )
     lowered = [param.header.lower() for param in found]
     for param in found:
         if lowered.count(param.header.lower()) > 1:
             raise ValueError(f"{param.header} is named by more than one parameter")
     return tuple(found)
-
-
-def _properties(
-    schema: Mapping[str, Any], path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    properties = schema.get("properties")
-    if is_object(properties):
-        for name, subschema in properties.items():
-            if is_object(subschema):
-                yield (*path, name), subschema
-                yield from _properties(subschema, (*path, name))
 
 
 # Keywords whose value is data, or a map from names to schemas.
@@ -265,28 +252,53 @@ _MAPS: Final = frozenset(
 )
 
 
-def _subschemas(schema: Any) -> Iterator[dict[str, Any]]:
+_Path: TypeAlias = tuple[str, ...] | None
+"""The properties that lead to a schema; `None` where anything else leads there."""
+
+
+def _subschemas(schema: Any, path: _Path) -> Iterator[tuple[_Path, dict[str, Any]]]:
+    """Return a schema and all schemas inside of it; the path of the root is empty."""
     if isinstance(schema, list):
         for item in schema:
-            yield from _subschemas(item)
+            yield from _subschemas(item, None)
     elif is_object(schema):
-        yield schema
+        yield path, schema
         for keyword, value in schema.items():
             if keyword in _MAPS and is_object(value):
-                yield from _subschemas(list(value.values()))
+                reached = path if keyword == "properties" else None
+                for name, subschema in value.items():
+                    inner = None if reached is None else (*reached, name)
+                    yield from _subschemas(subschema, inner)
             elif keyword not in _DATA:
-                yield from _subschemas(value)
+                yield from _subschemas(value, None)
 
 
 def _check_annotation(subschema: Mapping[str, Any], where: str) -> None:
     name = subschema[ANNOTATION]
     if not isinstance(name, str) or not _TOKEN.match(name):
         raise ValueError(f"{ANNOTATION} of {where} is {name!r}, not a header name")
-    if subschema.get("type") not in ("string", "integer", "boolean"):
+    kind = subschema.get("type", "a union" if "anyOf" in subschema else None)
+    if kind not in ("string", "integer", "boolean"):
         raise ValueError(
             f"{ANNOTATION} of {where} needs the type string, integer or boolean, "
-            f"not {subschema.get('type')!r}"
+            f"not {kind!r}"
         )
+    if kind == "integer" and not all(map(_is_safe, _bounds(subschema))):
+        raise ValueError(
+            f"{ANNOTATION} of {where} is on integers beyond 2^53 - 1 either way"
+        )
+
+
+def _bounds(subschema: Mapping[str, Any]) -> list[Any]:
+    """Return the values that a schema of integers names, if it names any."""
+    named = [
+        subschema[key] for key in ("minimum", "maximum", "const") if key in subschema
+    ]
+    return [*named, *subschema.get("enum", ())]
+
+
+def _is_safe(value: Any) -> bool:
+    return not isinstance(value, (int, float)) or abs(value) <= MAX_SAFE_INTEGER
 
 
 def check_params(
@@ -328,8 +340,10 @@ def _is_integral(value: object) -> bool:
 
 
 def _check_integer(name: str, header: bytes | None, value: int) -> None:
+    if abs(value) > MAX_SAFE_INTEGER:
+        raise _mismatch(name, "can't hold an integer beyond 2^53 - 1 either way")
     decimal = _decoded(name, header)
     # `_DECIMAL` bounds the digits, so that `int` takes what it is given.
     matches = _DECIMAL.match(decimal) and int(decimal.partition(".")[0]) == value
-    if not matches or abs(value) > MAX_SAFE_INTEGER:
+    if not matches:
         raise _mismatch(name, "does not match the body")

@@ -539,6 +539,19 @@ ANNOTATED: list[tuple[str, dict[str, Any], list[tuple[str, tuple[str, ...]]]]] =
         [],
     ),
     ("a schema that is true", {"properties": {"a": True}, "items": False}, []),
+    (
+        "HDR-09 integers that are safe",
+        schema(
+            a={
+                "type": "integer",
+                "minimum": 1 - 2**53,
+                "maximum": 2**53 - 1,
+                "x-mcp-header": "A",
+            },
+            b={"type": "integer", "enum": [1, 2**53 - 1], "x-mcp-header": "B"},
+        ),
+        [("A", ("a",)), ("B", ("b",))],
+    ),
 ]
 
 
@@ -620,6 +633,29 @@ MISANNOTATED: list[tuple[str, dict[str, Any], str]] = [
         "HDR-09 two names that differ in case",
         schema(a=REGION, b={"type": "integer", "x-mcp-header": "REGION"}),
         "named by more than one parameter",
+    ),
+    (
+        "one object in two places, of which one is none for it",
+        schema(a=REGION, b={"type": "array", "items": REGION}),
+        "reached",
+    ),
+    (
+        "one object in two places that are for it",
+        schema(a=REGION, b=REGION),
+        "named by more than one parameter",
+    ),
+    *(
+        (
+            f"HDR-09 integers that are not safe, by {keyword}",
+            schema(a={"type": "integer", keyword: value, "x-mcp-header": "A"}),
+            "is on integers beyond",
+        )
+        for keyword, value in (
+            ("minimum", -(2**53)),
+            ("maximum", 2**53),
+            ("const", 2**60),
+            ("enum", [1, 2**60]),
+        )
     ),
     (
         "a name at two depths",
@@ -733,14 +769,14 @@ CONTRARY: list[tuple[str, HeaderParam, dict[str, Any], bytes | None, str]] = [
         PARAM,
         {"value": 9007199254740993},
         b"9007199254740993",
-        "does not match the body",
+        "can't hold an integer beyond 2^53 - 1 either way",
     ),
     (
         "a fraction that is too large",
         PARAM,
         {"value": 1e300},
         str(int(1e300)).encode(),
-        "does not match the body",
+        "can't hold an integer beyond 2^53 - 1 either way",
     ),
     ("a header for null", PARAM, {"value": None}, b"null", "is not in the body"),
     ("a header for nothing", PARAM, {}, b"a", "is not in the body"),
