@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
+from hypothesis import given, settings, strategies as st
 from pydantic import BaseModel, Field
 
 from mcpkit import (
@@ -525,6 +526,71 @@ def _with_default(function: Any) -> Any:
 
     of.__annotations__ = {**function.__annotations__}
     return of
+
+
+WRITTEN = [
+    "a",
+    "1",
+    "n",
+    "q",
+    "/",
+    "..",
+    ".",
+    "?",
+    "&",
+    "=",
+    "#",
+    "+",
+    ",",
+    ":",
+    "of://",
+]
+ENCODED = [
+    "%",
+    "%2F",
+    "%2e",
+    "%00",
+    "%ff",
+    "%C3%A9",
+    "\\",
+    "\0",
+    "é",
+    "{",
+    "}",
+    "\u2028",
+]
+PIECES = st.sampled_from(WRITTEN + ENCODED)
+
+
+@settings(deadline=None)
+@given(st.lists(PIECES, max_size=10).map("".join) | st.text(max_size=20))
+async def test_no_uri_is_an_internal_error(rest: str) -> None:
+    """URI-01, URI-04, URI-06: what names nothing is not found."""
+    app = App("tests")
+    app.add_resource("of://{n}", lambda n: n, name="a")
+    app.add_resource("of://{+path}/x", lambda path: path, name="b")
+    app.add_resource("of://a{/n*}{?q,n2*}", _listing, name="c")
+    app.add_resource("of:{n}-{q}", _typed, name="d")
+    for uri in (f"of://{rest}", f"of:{rest}", rest):
+        found = await call(app, "resources/read", uri=uri)
+        if "contents" in found:
+            (content,) = found["contents"]
+            assert content["uri"] == uri
+            assert "\0" not in content["text"]
+        else:
+            assert found == {
+                "code": INVALID_PARAMS,
+                "message": "Resource not found",
+                "data": {"uri": uri},
+            }
+
+
+def _listing(n: list[str], q: str = "", n2: tuple[int, ...] = ()) -> str:
+    return f"{n} {q} {n2}"
+
+
+def _typed(n: int, q: datetime.date) -> str:
+    return f"{n} {q}"
 
 
 NOT_OF_TYPE: list[tuple[str, Any, str]] = [
