@@ -50,7 +50,7 @@ class Cleanup:
         self._translate = translate
         self._running = False
         self._tasks: BackgroundTasks | None = None
-        self._response: Response | None = None
+        self._response: Response
 
     def begin(self, tasks: "BackgroundTasks | None", response: "Response") -> None:
         """Note that all is open and the function runs.
@@ -65,9 +65,7 @@ class Cleanup:
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """The headers that the answer is given."""
-        if self._response is None:
-            return ()
+        """The headers that the answer is given, once the function has run."""
         return tuple(
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in self._response.raw_headers

@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
+from mcpkit.cleanup import Cleanup
 from mcpkit.context import Context
 from mcpkit.docstrings import docstring_of, read_docstring
 from mcpkit.errors import MCPKitError, ProtocolError, SetupError, ToolError
@@ -155,8 +156,6 @@ class Component:
                 value = self.handler(*positional, **keywords)
             # A sync wrapper may be around an async function.
             return await value if inspect.isawaitable(value) else value
-        except GeneratorExit:
-            raise
         # An exit that a handler asks for ends its request, and not the server.
         except BaseException as error:  # noqa: BLE001  # it is raised again
             raise await _outcome(error, context)  # noqa: B904  # it has its cause
@@ -398,7 +397,7 @@ def build_completion(
     )
 
 
-async def leave(context: Context) -> None:
+async def leave(context: Context, cleanup: Cleanup) -> None:
     """End what dependencies keep open until the result of their function is made.
 
     Raises:
@@ -406,12 +405,8 @@ async def leave(context: Context) -> None:
         ProtocolError: The same; an HTTP error becomes one.
         HandlerError: A dependency raised anything else.
     """
-    if context.cleanup is None:
-        return
     try:
-        await context.cleanup.leave()
-    except GeneratorExit:
-        raise
+        await cleanup.leave()
     except BaseException as error:  # noqa: BLE001  # it is raised again
         raise await _outcome(error, context)  # noqa: B904  # it has its cause
 
@@ -425,6 +420,9 @@ async def abandon(context: Context, error: BaseException) -> None:
 
 async def _outcome(error: BaseException, context: Context) -> BaseException:
     """Return what a call ends with, given what was raised in it."""
+    if isinstance(error, GeneratorExit):
+        # Nothing can be waited for any more.
+        return error
     cleanup, context.cleanup = context.cleanup, None
     if cleanup is not None:
         error = await cleanup.fail(error)

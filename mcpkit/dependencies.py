@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from fastapi import Request
 from fastapi.dependencies.models import Dependant
@@ -117,8 +117,8 @@ def read_dependencies(
             message has.
     """
 
-    def function() -> NoReturn:
-        raise NotImplementedError
+    def function() -> None:
+        """Stand for the function, with those of its parameters alone."""
 
     function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in parameters]

@@ -84,9 +84,7 @@ def _is_uncalled(marker: Any) -> bool:
 
 def _has(markers: Iterable[Any], names: tuple[str, ...]) -> bool:
     params = sys.modules.get(_MARKERS)
-    if params is None:
-        return False
-    classes = tuple(getattr(params, name) for name in names)
+    classes = tuple(getattr(params, name, ()) for name in names)
     return any(isinstance(marker, classes) for marker in markers)
 
 

@@ -44,8 +44,7 @@ class _Answer(Response):
         try:
             await super().__call__(scope, receive, send)
         finally:
-            if self.cleanup is not None:
-                await self.finish()
+            await self.finish()
 
     async def finish(self) -> None:
         cleanup, self.cleanup = self.cleanup, None

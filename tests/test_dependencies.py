@@ -900,6 +900,28 @@ async def test_a_request_that_is_cancelled_ends_what_it_opened() -> None:
     assert session.steps == ["opened", "CancelledError", "closed"]
 
 
+class Pause:
+    """What never comes to an end."""
+
+    def __await__(self) -> Iterator[None]:
+        """Wait, once."""
+        yield
+
+
+def test_a_request_that_is_dropped_waits_for_nothing() -> None:
+    app = App("tests")
+
+    @app.tool
+    async def x(value: Annotated[str, Depends(coroutine)]) -> str:
+        await Pause()
+        raise NotImplementedError(value)
+
+    message = modern("tools/call", {"name": "x"})
+    dropped = handle_request(message, app)
+    dropped.send(None)
+    dropped.close()
+
+
 @every_way
 async def test_an_answer_that_can_not_be_sent_ends_what_is_open(
     embed: Callable[[App], ASGIApp],

@@ -252,7 +252,7 @@ async def run(
         )
         result = made if isinstance(made, Result) else await made
         if context.cleanup is not None:
-            await leave(context)
+            await leave(context, context.cleanup)
     except ProtocolError:
         raise
     except HandlerError as error:

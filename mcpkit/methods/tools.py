@@ -45,7 +45,7 @@ async def call_tool(server: Server, context: Context) -> Result:
         )
         result = tool.returns.result(value)
         if context.cleanup is not None:
-            await leave(context)
+            await leave(context, context.cleanup)
     except (ProtocolError, asyncio.CancelledError, GeneratorExit):
         raise
     # Whatever it is ends this request alone, an exit that a validator asks for too.
