@@ -127,8 +127,11 @@ def read_dependencies(
         dependant = get_dependant(path="", call=function)
     # What FastAPI raises here is of many kinds, assertions among them.
     except Exception as error:
+        fault = str(error)
+        if str(Context) in fault:
+            fault = "one of them takes a Context, which the handler alone can have"
         raise SetupError(
-            f"{what}: FastAPI can't work out its dependencies: {error}"
+            f"{what}: FastAPI can't work out its dependencies: {fault}"
         ) from error
     for part in _tree(dependant, {}):
         _check_part(part, what)

@@ -11,7 +11,7 @@ import logging
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -903,7 +903,7 @@ async def test_a_request_that_is_cancelled_ends_what_it_opened() -> None:
 class Pause:
     """What never comes to an end."""
 
-    def __await__(self) -> Iterator[None]:
+    def __await__(self) -> Generator[None, None, None]:
         """Wait, once."""
         yield
 
@@ -1546,11 +1546,21 @@ def of_a_context(ctx: Context) -> str:
     raise NotImplementedError(ctx)
 
 
-@pytest.mark.parametrize("function", [of_nothing_known, needs(of_a_context)])
+@pytest.mark.parametrize(
+    ("function", "fault"),
+    [
+        (of_nothing_known, ".*nothing"),
+        (
+            needs(of_a_context),
+            "one of them takes a Context, which the handler alone can have",
+        ),
+    ],
+)
 def test_what_fastapi_makes_no_sense_of_is_a_setup_error(
-    function: Callable[..., Any],
+    function: Callable[..., Any], fault: str
 ) -> None:
-    with pytest.raises(SetupError, match="tool 'x': FastAPI can't work out its depend"):
+    message = f"tool 'x': FastAPI can't work out its dependencies: {fault}"
+    with pytest.raises(SetupError, match=message):
         App("tests").add_tool(function, name="x")
 
 
