@@ -357,11 +357,16 @@ def decode_strings(
     decoded = dict(arguments)
     for detail in error.errors(include_url=False, include_context=False):
         name = str(detail["loc"][0])
-        if detail["type"] in _CONTAINERS and isinstance(decoded.get(name), str):
+        # A literal may be a number.
+        literal = detail["type"] == "literal_error"
+        if not literal and detail["type"] not in _CONTAINERS:
+            continue
+        if isinstance(decoded.get(name), str):
             try:
                 decoded[name] = from_json(decoded[name], allow_inf_nan=False)
             except ValueError:
-                return None
+                if not literal:
+                    return None
     return None if decoded == arguments else decoded
 
 
