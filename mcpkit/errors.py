@@ -131,4 +131,5 @@ class HTTPError(ProtocolError):
     ) -> None:
         super().__init__(code, message, data)
         self.status = status
-        self.headers = dict(headers or {})
+        # Numbers are given too, for Retry-After.
+        self.headers = {name: str(value) for name, value in (headers or {}).items()}

@@ -1054,6 +1054,12 @@ RAISED: list[tuple[str, Exception, int, dict[str, Any]]] = [
         401,
         {"code": -32600, "message": "Log in."},
     ),
+    (
+        "429",
+        HTTPException(429, "Wait.", {"Retry-After": 5}),  # type: ignore[dict-item]
+        429,
+        {"code": -32600, "message": "Wait."},
+    ),
     ("403", HTTPException(403), 403, {"code": -32600, "message": "Forbidden"}),
     ("404", HTTPException(404, "No."), 404, {"code": -32600, "message": "No."}),
     ("599", HTTPException(599, "Odd."), 599, {"code": -32603, "message": "Odd."}),
