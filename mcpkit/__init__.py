@@ -21,6 +21,7 @@ from mcpkit.errors import (
 from mcpkit.protocol.content import Audio, File, Image, Message, ResourceLink, Text
 from mcpkit.protocol.methods import methods
 from mcpkit.protocol.results import Cache, Result
+from mcpkit.toolbox import Toolbox
 
 __version__ = "0.1.0"
 
@@ -46,6 +47,7 @@ __all__ = [
     "SetupError",
     "Text",
     "ToolError",
+    "Toolbox",
     "dispatch",
     "handle_request",
     "methods",

@@ -7,7 +7,7 @@ has it, and knows how to validate arguments, inject, and call.
 import asyncio
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -27,10 +27,14 @@ from mcpkit.signature import Signature, read_signature
 from mcpkit.threads import Threads
 from mcpkit.uris import UriTemplate
 from mcpkit.variables import read_choices, read_template
+from mcpkit.visibility import Rule, Visible, read_visible
 
 Handler = Callable[..., Any]
 
 _NO_OVERRIDES: Final[Mapping[Handler, Handler]] = {}
+
+MAX_NAME: Final = 128
+"""How many characters a name may have."""
 
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+\Z")
 _TOOL_HINTS: Final = frozenset(
@@ -56,6 +60,10 @@ class CommonOptions(TypedDict, total=False):
         icons: Its icons, each a dict with `src`, `mimeType`, `sizes`, `theme`.
         meta: Its `_meta`.
         scopes: The scopes that a caller needs, all of them.
+        tags: Words by which `include` selects it. They are not sent.
+        visible: A function of the caller, as `ctx.principal` has it, that tells
+            whether the component exists for that caller; or "scopes", for those
+            who have its scopes.
         thread: Run a sync function in a thread, which is the default.
     """
 
@@ -65,6 +73,8 @@ class CommonOptions(TypedDict, total=False):
     icons: Sequence[Mapping[str, Any]] | None
     meta: Mapping[str, Any] | None
     scopes: Sequence[str]
+    tags: Collection[str]
+    visible: Visible | None
     thread: bool
 
 
@@ -111,6 +121,8 @@ class Component:
         signature: How to call it.
         wire: Its definition, as the newest revision has it.
         scopes: The scopes that a caller needs.
+        tags: Words by which it is selected.
+        visible: Which callers see it; `None` for all.
         thread: It runs in a thread.
     """
 
@@ -119,6 +131,8 @@ class Component:
     signature: Signature
     wire: Mapping[str, Any]
     scopes: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    visible: Rule | None = None
     thread: bool = False
 
     async def call(
@@ -265,7 +279,7 @@ def build_tool(handler: Handler, options: ToolOptions) -> Tool:
         handler=handler,
         signature=signature,
         wire=wire,
-        scopes=_scopes(options, what),
+        **_access(options, what),
         thread=_thread(signature, options),
         returns=returns,
         headers=headers,
@@ -300,6 +314,10 @@ def build_resource(
         Cache(ttl_ms=ttl_ms or 0, scope=cache_scope or "private")
     except ValueError as error:
         raise SetupError(f"{what}: {error}") from error
+    access = _access(options, what)
+    if cache_scope == "public" and (access["scopes"] or access["visible"]):
+        kind = "needs scopes" if access["scopes"] else "only some callers see"
+        raise SetupError(f"{what}: what {kind} can't be cached as public")
     wire = without_none(
         {
             ("uri" if template is None else "uriTemplate"): uri,
@@ -314,7 +332,7 @@ def build_resource(
         "handler": handler,
         "signature": signature,
         "wire": wire,
-        "scopes": _scopes(options, what),
+        **access,
         "thread": _thread(signature, options),
         "mime_type": options.get("mime_type"),
         "ttl_ms": ttl_ms,
@@ -358,7 +376,7 @@ def build_prompt(handler: Handler, options: PromptOptions) -> Prompt:
         handler=handler,
         signature=signature,
         wire={**definition, "arguments": arguments} if arguments else definition,
-        scopes=_scopes(options, what),
+        **_access(options, what),
         thread=_thread(signature, options),
         description=definition.get("description"),
         choices=read_choices(signature),
@@ -488,8 +506,10 @@ def _name(handler: Handler, options: Mapping[str, Any], what: str) -> str:
     name = given if given is not None else getattr(innermost(handler), "__name__", "")
     if given is None and not _is_named(handler):
         raise SetupError(f"a {what} from {handler!r} needs a name: give it name='...'")
-    if not isinstance(name, str) or not 0 < len(name) <= 128:
-        raise SetupError(f"the name of a {what} has 1 to 128 characters, not {name!r}")
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME:
+        raise SetupError(
+            f"the name of a {what} has 1 to {MAX_NAME} characters, not {name!r}"
+        )
     return name
 
 
@@ -582,6 +602,27 @@ def _file(
         "thread": False,
     }
     return lambda: found, {**known, **options}
+
+
+def _access(options: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """Return what selects a component, and who may have it."""
+    scopes = _scopes(options, what)
+    return {
+        "scopes": scopes,
+        "tags": read_tags(options.get("tags") or (), what),
+        "visible": read_visible(options.get("visible"), scopes, what),
+    }
+
+
+def read_tags(tags: Collection[str], what: str) -> frozenset[str]:
+    """Return tags, or those that are selected.
+
+    Raises:
+        SetupError: They are no strings.
+    """
+    if isinstance(tags, (str, bytes)) or not all(isinstance(tag, str) for tag in tags):
+        raise SetupError(f"{what}: tags is a list of strings, not {tags!r}")
+    return frozenset(tags)
 
 
 def _scopes(options: Mapping[str, Any], what: str) -> frozenset[str]:

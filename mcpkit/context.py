@@ -61,6 +61,7 @@ class Context:
         session: The legacy session, if there is one.
         opened: The legacy session that this request opened.
         after: The key of the last definition that the client has of a list.
+        view: Which rules of visibility admit the caller, of those that a list has.
         is_retry: It brings answers to the questions of an earlier round.
         request_state: What the handler gave the client to bring back with its
             answers, in an earlier round.
@@ -83,6 +84,7 @@ class Context:
         "scope",
         "session",
         "state",
+        "view",
     )
 
     def __init__(
@@ -109,6 +111,7 @@ class Context:
         self.opened: Session | None = None
         self.request_state: Any = None
         self.after: str | None = None
+        self.view: frozenset[Any] | None = None
         self.is_retry = revision.era == "modern" and (
             "inputResponses" in params or "requestState" in params
         )

@@ -26,7 +26,7 @@ from mcpkit.errors import (
     ProtocolError,
     ScopeError,
 )
-from mcpkit.methods.common import invalid_params, read_cursor
+from mcpkit.methods.common import invalid_params, read_cursor, read_view
 from mcpkit.methods.lifecycle import find_session, seal_session
 from mcpkit.methods.routing import SERVED_BY
 from mcpkit.protocol import headers as routing, jsonrpc, legacy, modern
@@ -42,6 +42,7 @@ from mcpkit.protocol.jsonrpc import Encoded, RequestId, is_object
 from mcpkit.protocol.methods import METHODS, Method
 from mcpkit.protocol.results import Result
 from mcpkit.protocol.versions import LATEST_MODERN, REVISIONS, Era, Revision
+from mcpkit.registry import MAX_ANSWERS
 from mcpkit.server import Server, logger
 
 MAX_BATCH: Final = 100
@@ -355,13 +356,22 @@ async def _listed(app: Server, context: Context, method: Method) -> Encoded:
     # What has no pages must not be kept once for each cursor that it is sent.
     if method.capability is not None:
         context.after = read_cursor(app, context)
-    answers = app.registry.answers
-    key = (context.revision.version, method.name, context.after)
+    registry = app.registry
+    answers = registry.answers
+    if registry.guards:
+        context.view = read_view(app, context)
+    key = (context.revision.version, method.name, context.after, context.view)
     encoded = answers.get(key)
     if encoded is None:
         result = await SERVED_BY[method.name](app, context)
         shaped = _shape(app, context, result)
         encoded = answers[key] = jsonrpc.encode_result(shaped)
+    if registry.guards:
+        # As many views as there are callers: those asked for last are kept.
+        answers.pop(key, None)
+        answers[key] = encoded
+        if len(answers) > MAX_ANSWERS:
+            answers.pop(next(iter(answers)), None)
     return encoded
 
 

@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 from mcpkit.backends.base import Backend
 from mcpkit.backends.memory import MemoryBackend
+from mcpkit.components import Component
 from mcpkit.context import Context, Session
 from mcpkit.errors import SetupError
 from mcpkit.protocol.capabilities import server_capabilities
@@ -21,6 +23,7 @@ from mcpkit.protocol.modern import cacheable_methods, default_cache
 from mcpkit.protocol.results import Cache
 from mcpkit.protocol.sealing import MIN_KEY_BYTES, Sealer
 from mcpkit.protocol.versions import ERAS, Era
+from mcpkit.registry import Kind
 from mcpkit.threads import Threads
 from mcpkit.toolbox import Toolbox
 
@@ -77,6 +80,18 @@ class Options:
                 raise SetupError(f"cache: {method!r} is none of {known}")
 
 
+_READ: Final = "resources/read"
+_ANSWERS: Final[Mapping[Kind, tuple[str, ...]]] = MappingProxyType(
+    {
+        "tools": ("tools/list",),
+        "resources": ("resources/list", _READ),
+        "templates": ("resources/templates/list", _READ),
+        "prompts": ("prompts/list",),
+        "completions": (),
+    }
+)
+"""The answers that clients may keep, and in which a component shows."""
+
 Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
 
 
@@ -112,6 +127,7 @@ class Server(Toolbox):
         self.name = name
         self.info = without_none(info)
         self.options = options
+        self.registry.check = self._check_shared
         self.backend: Backend = MemoryBackend()
         self.threads = Threads(threads)
         keys = _keys(secret_key)
@@ -135,6 +151,23 @@ class Server(Toolbox):
         if self.options.logging:
             registered |= {"logging"}
         return server_capabilities(registered, era, custom=self.options.capabilities)
+
+    def _check_shared(self, kind: Kind, component: Component) -> None:
+        """Refuse what only some callers see in an answer that all of them share."""
+        if component.visible is None:
+            return
+        for method in _ANSWERS[kind]:
+            cache = self.options.caches.get(method, self.options.cache)
+            # A resource may say for itself how it is kept.
+            own = getattr(component, "cache_scope", None)
+            scope = own if own and method == _READ else cache.scope
+            if scope == "public":
+                raise SetupError(
+                    f"{component.name!r}: what only some callers see can't be in an "
+                    f"answer to {method} that is cached as public; make that "
+                    f"private, as in cache={{{method!r}: Cache(ttl_ms="
+                    f"{cache.ttl_ms}, scope='private')}}, or leave out visible"
+                )
 
     def seal(
         self, purpose: str, binding: Any, payload: Any, *, dated: bool = True

@@ -1,6 +1,6 @@
 """A set of components, by decorators and by hand."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -19,6 +19,7 @@ from mcpkit.components import (
     build_prompt,
     build_resource,
     build_tool,
+    read_tags,
 )
 from mcpkit.directory import MAX_FILE, Directory
 from mcpkit.errors import SetupError
@@ -31,12 +32,60 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Toolbox:
     """Components without a server, to split an app over files.
 
+    An app includes it, and has then what it has at any moment.
+
+    Example:
+        >>> billing = Toolbox()
+        >>> @billing.tool
+        ... def refund(order: str) -> str:
+        ...     '''Give the money back.'''
+        ...     return f"Refunded {order}"
+        >>> shop = Toolbox()
+        >>> shop.include(billing, prefix="billing_")
+        >>> list(shop.registry.tools)
+        ['billing_refund']
+
     Attributes:
         registry: What is registered.
     """
 
     def __init__(self) -> None:
         self.registry = Registry()
+
+    def include(
+        self,
+        other: "Toolbox",
+        /,
+        *,
+        prefix: str = "",
+        tags: Collection[str] | None = None,
+    ) -> None:
+        """Have what another toolbox or app has, now and later.
+
+        What is registered there later appears here, and what is removed there
+        disappears. Of an app that is included, its components count alone, and
+        not its options, its lifespan or its callers.
+
+        Args:
+            other: The other one. It may be included several times, under
+                different prefixes.
+            prefix: What the names of its tools and prompts begin with here. The
+                completions of a prompt follow it; resources keep their URIs.
+            tags: Only what has one of these tags; by default everything.
+
+        Raises:
+            SetupError: A name or a URI is taken, or is later taken by what is
+                registered; an option can't work; or each would include the
+                other.
+        """
+        if not isinstance(other, Toolbox):
+            raise SetupError(f"include takes a Toolbox or an App, not {other!r}")
+        if not isinstance(prefix, str):
+            raise SetupError(f"include: prefix is a string, not {prefix!r}")
+        selected = None if tags is None else read_tags(tags, "include")
+        if selected is not None and not selected:
+            raise SetupError("include: no tag selects nothing; leave tags out for all")
+        self.registry.include(other.registry, prefix=prefix, tags=selected)
 
     @overload
     def tool(self, handler: F, /) -> F: ...
@@ -125,8 +174,9 @@ class Toolbox:
 
         Args:
             uri: The URI, or a URI template.
-            handler: The function that returns the contents; or a file, whose
-                size and type are published as they are now.
+            handler: The function that returns the contents, or `None` when there
+                are none to be found; or a file, whose size and type are published
+                as they are now.
             replace: Take the place of the resource that has the URI.
             options: The options of `ResourceOptions`.
 
@@ -135,10 +185,6 @@ class Toolbox:
                 URI is taken.
         """
         resource = build_resource(uri, handler, options)
-        if resource.scopes and options.get("cache_scope") == "public":
-            raise SetupError(
-                f"resource {uri!r}: what needs scopes can't be cached as public"
-            )
         self.registry.add_resource(resource, replace=replace)
         return resource
 

@@ -257,13 +257,6 @@ async def test_what_is_refused_is_not_registered() -> None:
     assert app.registry.resources == {}
 
 
-def test_a_resource_takes_its_cache_scope_from_the_app() -> None:
-    app = App("tests", cache_scope="public")
-    with pytest.raises(SetupError):
-        app.add_resource("a://b", plain, scopes=["x"])
-    app.add_resource("a://b", plain, scopes=["x"], cache_scope="private")
-
-
 async def test_a_parameter_with_a_default_needs_no_variable() -> None:
     """URI-12."""
     app = App("tests")

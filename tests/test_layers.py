@@ -46,7 +46,7 @@ LAYERS: tuple[set[str], ...] = (
         "mcpkit.returns",
         "mcpkit.signature",
     },
-    {"mcpkit.backends.memory", "mcpkit.variables"},
+    {"mcpkit.backends.memory", "mcpkit.variables", "mcpkit.visibility"},
     {"mcpkit.components"},
     {"mcpkit.registry"},
     {"mcpkit.toolbox"},

@@ -1,7 +1,8 @@
-"""What several methods share: scopes, pages, faults, and rounds of questions."""
+"""What several methods share: who may have what, pages, faults, rounds of questions."""
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
 
 from mcpkit.components import Component, HandlerError, abandon, leave
 from mcpkit.context import Context
@@ -12,8 +13,20 @@ from mcpkit.protocol.inputs import required_capabilities
 from mcpkit.protocol.jsonrpc import is_object
 from mcpkit.protocol.results import Kind, Result
 from mcpkit.protocol.sealing import SealError
-from mcpkit.registry import suggestions
+from mcpkit.registry import ListKind, View, suggestions
 from mcpkit.server import Server, logger, printable
+from mcpkit.visibility import Rule
+
+C = TypeVar("C", bound=Component)
+
+_LISTS: Final[Mapping[str, ListKind]] = MappingProxyType(
+    {
+        "tools/list": "tools",
+        "resources/list": "resources",
+        "resources/templates/list": "resources",
+        "prompts/list": "prompts",
+    }
+)
 
 _ROUND_SECONDS: Final = 600
 """How long a client may take to answer a round of questions."""
@@ -64,15 +77,66 @@ def shortened(name: str) -> str:
     return name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}…"
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> ProtocolError:
+def is_visible(server: Server, context: Context, component: Component) -> bool:
+    """Whether the caller sees a component; not, when that can't be told."""
+    rule = component.visible
+    return rule is None or _admits(server, context, rule)
+
+
+def read_view(server: Server, context: Context) -> View | None:
+    """Return which rules admit the caller, of those that the list at hand has.
+
+    Returns:
+        The rules; `None` when all callers see the same.
+    """
+    kind = _LISTS.get(context.method)
+    rules = server.registry.rules(kind) if kind is not None else ()
+    if not rules:
+        return None
+    return frozenset(rule for rule in rules if _admits(server, context, rule))
+
+
+def _admits(server: Server, context: Context, rule: Rule) -> bool:
+    try:
+        return rule.admits(context)
+    except Exception as error:  # noqa: BLE001  # what is not known to be seen is not
+        message = f"visible={printable(rule)} failed, and hides what it is given to"
+        server.fault(context, message, error)
+        return False
+
+
+def _seen(
+    server: Server, context: Context, components: Mapping[str, Component]
+) -> Iterator[str]:
+    """Yield the names that the caller sees."""
+    admitted: dict[Rule | None, bool] = {None: True}
+    for name, component in list(components.items()):
+        rule = component.visible
+        if rule is not None and rule not in admitted:
+            admitted[rule] = _admits(server, context, rule)
+        if admitted[rule]:
+            yield name
+
+
+def unknown(
+    server: Server,
+    context: Context,
+    what: str,
+    name: str,
+    components: Mapping[str, Component],
+) -> ProtocolError:
     """Return the error for a name that nothing has, with those it may stand for.
 
+    What the caller does not see is answered with it too, and does not show in it.
+
     Args:
+        server: The app.
+        context: The request.
         what: What was asked for: "tool", "prompt".
         name: The name that the client sent.
-        known: The names that the client may see.
+        components: What there is, by name.
     """
-    similar = suggestions(name, known)
+    similar = suggestions(name, _seen(server, context, components))
     data = {"suggestions": similar} if similar else {}
     return invalid_params(f"Unknown {what}: {shortened(name)}", **data)
 
@@ -128,9 +192,9 @@ def read_cursor(server: Server, context: Context) -> str | None:
 
 
 def paginate(
-    server: Server, context: Context, definitions: Mapping[str, Any]
-) -> tuple[list[Any], str | None]:
-    """Return a page of a list, and the cursor of the next one.
+    server: Server, context: Context, components: Mapping[str, C]
+) -> tuple[list[C], str | None]:
+    """Return a page of what the caller sees of a list, and the cursor of the next one.
 
     A cursor holds the key of the last definition that was sent. It stays valid
     when others come after it, and needs nothing that is stored.
@@ -138,11 +202,17 @@ def paginate(
     Args:
         server: The app.
         context: The request.
-        definitions: The components of the list, by key.
+        components: The components of the list, by key.
 
     Raises:
         ProtocolError: -32602, the cursor is not one of this list.
     """
+    view: View = context.view or frozenset()
+    definitions = {
+        key: component
+        for key, component in list(components.items())
+        if component.visible is None or component.visible in view
+    }
     keys = list(definitions)
     start = 0
     if context.after is not None:

@@ -8,6 +8,7 @@ from mcpkit.methods.common import (
     check_kind,
     check_scopes,
     invalid_params,
+    is_visible,
     object_param,
     run,
     shortened,
@@ -52,7 +53,7 @@ def _reference(
         case "ref/prompt":
             name = string_param(reference, "name")
             prompt = registry.prompts.get(name)
-            if prompt is None:
+            if prompt is None or not is_visible(server, context, prompt):
                 raise invalid_params(f"Unknown prompt: {shortened(name)}")
             check_scopes(prompt, context)
             return name, prompt.choices
@@ -60,7 +61,7 @@ def _reference(
             uri = string_param(reference, "uri")
             template = registry.templates.get(uri)
             resource = template or registry.resources.get(uri)
-            if resource is None:
+            if resource is None or not is_visible(server, context, resource):
                 raise invalid_params(f"Unknown resource: {shortened(uri)}")
             check_scopes(resource, context)
             return uri, {} if template is None else template.choices

@@ -9,6 +9,7 @@ from mcpkit.methods.common import (
     check_kind,
     check_scopes,
     invalid_params,
+    is_visible,
     object_param,
     paginate,
     read_answers,
@@ -39,9 +40,10 @@ async def get_prompt(server: Server, context: Context) -> Result:
     params = context.params
     name = string_param(params, "name")
     arguments = object_param(params, "arguments")
-    prompt = server.registry.prompts.get(name)
-    if prompt is None:
-        raise unknown("prompt", name, server.registry.prompts)
+    prompts = server.registry.prompts
+    prompt = prompts.get(name)
+    if prompt is None or not is_visible(server, context, prompt):
+        raise unknown(server, context, "prompt", name, prompts)
     check_scopes(prompt, context)
     if context.is_retry:
         read_answers(server, context, name, arguments)

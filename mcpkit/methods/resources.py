@@ -5,6 +5,7 @@ Spec 2026-07-28, server/resources.
 
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from mcpkit.files import read_file
 from mcpkit.methods.common import (
     check_kind,
     check_scopes,
+    is_visible,
     paginate,
     read_answers,
     run,
@@ -59,10 +61,7 @@ async def read_resource(server: Server, context: Context) -> Result:
     """
     params = context.params
     uri = string_param(params, "uri")
-    found = server.registry.find_resource(uri)
-    if found is None:
-        raise _not_found(uri)
-    resource, variables = found
+    resource, variables, private = _find(server, context, uri)
     check_scopes(resource, context)
     if context.is_retry:
         read_answers(server, context, uri, {})
@@ -78,11 +77,33 @@ async def read_resource(server: Server, context: Context) -> Result:
             resource,
             keywords,
             f"resource {uri!r}",
-            lambda value: _result(value, uri, resource, server.threads),
+            lambda value: _result(
+                value, uri, resource, server.threads, private=private
+            ),
         )
     except ProtocolError as error:
         raise _located(error, uri) from error.__cause__
     return settle(server, context, result, uri, {})
+
+
+def _find(
+    server: Server, context: Context, uri: str
+) -> tuple[Resource | ResourceTemplate, Mapping[str, str | list[str]], bool]:
+    """Find what serves a URI to the caller, and whether that is for the caller alone.
+
+    Raises:
+        ResourceNotFoundError: There is nothing that the caller sees.
+    """
+    registry = server.registry
+    found = registry.find_resource(uri)
+    if found is not None and found[0].visible is None:
+        # What not everybody may read must not be passed on by a cache.
+        return *found, bool(found[0].scopes)
+    if found is not None:
+        found = registry.find_resource(uri, partial(is_visible, server, context))
+    if found is None:
+        raise _not_found(uri)
+    return *found, True
 
 
 def _strings(variables: Mapping[str, str | list[str]]) -> dict[str, str]:
@@ -105,7 +126,12 @@ def _located(error: ProtocolError, uri: str) -> ProtocolError:
 
 
 def _result(
-    value: Any, uri: str, resource: Resource | ResourceTemplate, threads: Threads
+    value: Any,
+    uri: str,
+    resource: Resource | ResourceTemplate,
+    threads: Threads,
+    *,
+    private: bool,
 ) -> Result | Coroutine[Any, Any, Result]:
     """Make a result of what the function returned, which awaits files if it has any.
 
@@ -121,8 +147,7 @@ def _result(
         result = Result.resource_read(_items(value, uri, resource.mime_type))
     if result.ttl_ms is None:
         result.ttl_ms = resource.ttl_ms
-    if resource.scopes:
-        # What not everybody may read must not be passed on by a cache.
+    if private:
         result.cache_scope = "private"
     elif result.cache_scope is None:
         result.cache_scope = resource.cache_scope

@@ -9,6 +9,7 @@ from mcpkit.errors import ProtocolError, ToolError
 from mcpkit.faults import ArgumentsError
 from mcpkit.methods.common import (
     check_scopes,
+    is_visible,
     object_param,
     paginate,
     read_answers,
@@ -62,9 +63,10 @@ def _find(server: Server, context: Context) -> tuple[Tool, dict[str, Any]]:
     params = context.params
     name = string_param(params, "name")
     arguments = object_param(params, "arguments")
-    tool = server.registry.tools.get(name)
-    if tool is None:
-        raise unknown("tool", name, server.registry.tools)
+    tools = server.registry.tools
+    tool = tools.get(name)
+    if tool is None or not (tool.visible is None or is_visible(server, context, tool)):
+        raise unknown(server, context, "tool", name, tools)
     if tool.headers and context.headers is not None and context.era == "modern":
         check_params(context.headers, tool.headers, arguments)
     if tool.scopes:
