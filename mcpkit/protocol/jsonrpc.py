@@ -9,8 +9,19 @@ skipped; of two equal keys the last one wins.
 Spec 2026-07-28, basic/index: Messages.
 """
 
+import contextlib
 import re
-from collections.abc import Callable, Mapping
+from base64 import b64encode
+from collections.abc import (
+    Callable,
+    Iterator,
+    Mapping,
+    MappingView,
+    Sequence,
+    Set as AbstractSet,
+)
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias, TypeGuard, overload
@@ -159,35 +170,114 @@ def encode(value: Any) -> bytes:
 
     NaN and the infinities become null, half a surrogate pair U+FFFD, bytes base64
     with the alphabet for URLs; datetimes, UUIDs, models and dataclasses take their
-    JSON form.
+    JSON form, and so do collections of every kind.
 
     Raises:
         ValueError: The value has no JSON form.
     """
     try:
-        return to_json(value, inf_nan_mode="null", bytes_mode="base64")
+        return _to_json(value)
     except PydanticSerializationError:
-        try:
-            mended = _without_surrogates(value)
-        except RecursionError as error:
-            raise ValueError("it nests too deeply, or holds itself") from error
-        return to_json(mended, inf_nan_mode="null", bytes_mode="base64")
+        return _to_json(_mended(value))
 
 
-def _without_surrogates(value: Any) -> Any:
+def encode_value(value: Any) -> bytes:
+    """Encode what a handler returned: as `encode` does, save for bytes.
+
+    They become base64 with the standard alphabet, as they do in content blocks.
+
+    Raises:
+        ValueError: The value has no JSON form.
+
+    Example:
+        >>> encode(bytes([255])), encode_value(bytes([255]))
+        (b'"_w=="', b'"/w=="')
+    """
+    if isinstance(value, Iterator):
+        value = list(value)
+    encoded = encode(value)
+    if (b"-" in encoded or b"_" in encoded) and _holds_bytes(value, encoded):
+        # What it iterates over was encoded, and is gone.
+        with contextlib.suppress(_IteratorError):
+            return _to_json(_mended(value))
+    return encoded
+
+
+def _to_json(value: Any, bytes_mode: Literal["base64", "hex"] = "base64") -> bytes:
+    return to_json(
+        value, inf_nan_mode="null", bytes_mode=bytes_mode, fallback=_as_collection
+    )
+
+
+def _holds_bytes(value: Any, encoded: bytes) -> bool:
+    """Whether a value holds bytes: then it is another when they are encoded so."""
+    try:
+        return _to_json(value, bytes_mode="hex") != encoded
+    except PydanticSerializationError:
+        return False
+
+
+def _as_collection(value: Any) -> Any:
+    """Return what JSON has in place of a collection that pydantic does not know."""
     match value:
+        case Mapping():
+            return dict(value)
+        case memoryview():
+            return bytes(value)
+        case Sequence() | AbstractSet() | MappingView():
+            return list(value)
+        case _:
+            raise ValueError(f"a {type(value).__name__} has no JSON form")
+
+
+class _IteratorError(ValueError):
+    """What can be read once can't be mended."""
+
+
+def _mended(value: Any) -> Any:
+    """Return a value without half pairs, and without bytes.
+
+    Raises:
+        ValueError: It can't be told what is in it.
+    """
+    try:
+        return _mend(value)
+    except RecursionError as error:
+        raise ValueError("it nests too deeply, or holds itself") from error
+
+
+def _mend(value: Any) -> Any:
+    match value:
+        case Enum():
+            return _mend(value.value)
         case str():
             # UTF-16 is where half a pair can be, and be replaced by U+FFFD.
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        case dict():
+        case bytes() | bytearray() | memoryview():
+            return b64encode(value).decode()
+        case Mapping():
             return {
-                _without_surrogates(key): _without_surrogates(item)
+                _mend(key) if isinstance(key, (str, bytes)) else key: _mend(item)
                 for key, item in value.items()
             }
-        case list() | tuple():
-            return [_without_surrogates(item) for item in value]
+        case Sequence() | AbstractSet() | MappingView():
+            return [_mend(item) for item in value]
+        case Iterator():
+            raise _IteratorError("an iterator can't be read again")
+        case _ if _is_plain_dataclass(value):
+            names = [field.name for field in fields(value)]
+            return {name: _mend(getattr(value, name)) for name in names}
         case _:
             return value
+
+
+def _is_plain_dataclass(value: Any) -> bool:
+    # What pydantic made knows itself how it is encoded.
+    return (
+        is_dataclass(value)
+        and not isinstance(value, type)
+        and not hasattr(value, "__pydantic_serializer__")
+    )
 
 
 def encode_response(request_id: RequestId, result: dict[str, Any] | Encoded) -> bytes:

@@ -317,7 +317,7 @@ def test_a_question_has_requests_or_a_state() -> None:
 
 
 def test_a_structured_value_without_a_json_form_is_a_value_error() -> None:
-    with pytest.raises(ValueError, match="serialize"):
+    with pytest.raises(ValueError, match="a object has no JSON form"):
         Result.structured(object()).members()
 
 
