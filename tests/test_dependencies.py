@@ -50,6 +50,7 @@ from mcpkit import (
     ProtocolError,
     Result,
     SetupError,
+    Toolbox,
     ToolError,
     dispatch,
     handle_request,
@@ -1338,6 +1339,16 @@ async def test_the_overrides_of_the_app_come_first() -> None:
     host.dependency_overrides[sync] = coroutine
     app.dependency_overrides[sync] = generator
     assert await said(host) == "generator"
+
+
+async def test_the_overrides_of_an_app_hold_for_what_it_includes() -> None:
+    toolbox = Toolbox()
+    toolbox.add_tool(annotated, name="x")
+    app = App("tests")
+    app.include(toolbox)
+    assert await said(app) == "sync"
+    app.dependency_overrides[sync] = coroutine
+    assert await said(app) == "coroutine"
 
 
 async def test_dependencies_of_the_host_and_of_a_handler_stand_beside_each_other() -> (
