@@ -8,7 +8,7 @@ is made in none when one of them can't have it.
 import dataclasses
 import difflib
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
@@ -116,8 +116,8 @@ class Registry:
         self._rules: dict[ListKind, tuple[Rule, ...]] = {}
         self._by_literal: list[ResourceTemplate] | None = None
         self._listeners: list[Callable[[ListKind], None]] = []
-        # Where each component comes from that is not registered here.
-        self._sources: dict[tuple[Kind, Key], Inclusion] = {}
+        # How each component came here that is not registered here.
+        self._sources: dict[tuple[Kind, Key], frozenset[Inclusion]] = {}
         self._included: list[Inclusion] = []
         # Weak, so that an app that is gone is not kept by what it included.
         self._included_in: list[weakref.ref[Inclusion]] = []
@@ -249,20 +249,25 @@ class Registry:
         component = self._kept[kind].get(key)
         if component is None:
             return None
-        return Entry(component, self._sources.get((kind, key)))
+        return Entry(component, self._sources.get((kind, key), _OWN))
 
-    def apply(self, planned: Mapping[tuple[Kind, Key], "Entry | None"]) -> None:
-        """Make a change that was planned."""
-        for place, entry in planned.items():
-            self._replace(*place, entry)
+    def apply(
+        self, planned: Mapping[tuple[Kind, Key], "Entry | None"]
+    ) -> Collection[ListKind]:
+        """Make a change that was planned, and return the lists that are other now."""
+        changed: dict[ListKind, None] = {}
+        for (kind, key), entry in planned.items():
+            listed = _LIST[kind]
+            if self._replace(kind, key, entry) and listed is not None:
+                changed[listed] = None
         self._refresh()
+        return changed
 
-    def notify(self, kinds: Iterable[Kind]) -> None:
+    def notify(self, kinds: Iterable[ListKind]) -> None:
         """Tell who listens that these have changed."""
-        for kind in dict.fromkeys(_LIST[kind] for kind in kinds):
-            if kind is not None:
-                for callback in tuple(self._listeners):
-                    callback(kind)
+        for kind in kinds:
+            for callback in tuple(self._listeners):
+                callback(kind)
 
     def find_resource(
         self, uri: str, admits: Callable[[Component], bool] | None = None
@@ -331,41 +336,40 @@ class Registry:
         self, kind: Kind, key: Key, component: Component, *, replace: bool
     ) -> None:
         before = self.entry(kind, key)
-        if before is not None and before.source is None and not replace:
+        if before is not None and before.sources == _OWN and not replace:
             raise SetupError(
                 f"{_WHAT[kind]} {key!r} is already registered; remove it first, or "
                 "pass replace=True"
             )
         change = Change()
-        change.put(self, kind, key, Entry(component, None))
+        change.put(self, kind, key, component, None)
         change.make()
 
     def _remove(self, kind: Kind, key: Key) -> None:
         entry = self.entry(kind, key)
         if entry is None:
             raise KeyError(key)
-        if entry.source is not None:
+        if entry.sources != _OWN:
             raise SetupError(
-                f"{_WHAT[kind]} {key!r} is {entry}: remove it from what is included"
+                f"{_WHAT[kind]} {key!r} is {entry}; remove it where it is registered"
             )
         change = Change()
         change.drop(self, kind, key, None)
         change.make()
 
-    def _replace(self, kind: Kind, key: Key, entry: "Entry | None") -> None:
+    def _replace(self, kind: Kind, key: Key, entry: "Entry | None") -> bool:
         kept = self._kept[kind]
         before = kept.get(key)
-        if entry is not None:
-            self.guards += entry.component.visible is not None
-            kept[key] = entry.component
-        else:
+        if entry is None:
             kept.pop(key, None)
-        if before is not None:
-            self.guards -= before.visible is not None
-        if entry is None or entry.source is None:
             self._sources.pop((kind, key), None)
         else:
-            self._sources[kind, key] = entry.source
+            self.guards += entry.component.visible is not None
+            kept[key] = entry.component
+            self._sources[kind, key] = entry.sources
+        if before is not None:
+            self.guards -= before.visible is not None
+        return before is not kept.get(key)
 
     def _refresh(self) -> None:
         # New dictionaries: what is being worked out from the old state ends in the
@@ -439,23 +443,28 @@ class Entry(NamedTuple):
 
     Attributes:
         component: The component.
-        source: How it came to be included; `None` when it was registered there.
+        sources: How it came to be included, in each way that it did; nothing
+            when it was registered there.
     """
 
     component: Component
-    source: Inclusion | None
+    sources: frozenset[Inclusion]
 
     def __str__(self) -> str:
         function = innermost(self.component.handler)
-        name = f"{function.__module__}.{function.__qualname__}"
-        if self.source is None:
-            return name
-        prefix = self.source.prefix
-        return (
-            f"{name}, included with the prefix {prefix!r}"
-            if prefix
-            else (f"{name}, included")
-        )
+        module = getattr(function, "__module__", None) or "builtins"
+        name = f"{module}.{getattr(function, '__qualname__', self.component.name)}"
+        for source in self.sources:
+            prefix = f" with the prefix {source.prefix!r}" if source.prefix else ""
+            return f"{name}, included{prefix}"
+        return name
+
+
+_OWN: Final[frozenset[Inclusion]] = frozenset()
+
+
+def _came(entry: Entry, source: Inclusion | None) -> bool:
+    return source in entry.sources or (source is None and entry.sources == _OWN)
 
 
 class Change:
@@ -468,23 +477,36 @@ class Change:
     def __init__(self) -> None:
         self._planned: dict[Registry, dict[tuple[Kind, Key], Entry | None]] = {}
 
-    def put(self, registry: Registry, kind: Kind, key: Key, entry: Entry) -> None:
+    def put(
+        self,
+        registry: Registry,
+        kind: Kind,
+        key: Key,
+        component: Component,
+        source: Inclusion | None,
+    ) -> None:
         """Plan that a registry has something under a key.
 
         Raises:
             SetupError: The key is taken by something from elsewhere, or one of
                 the registries can't have the component.
         """
+        sources = _OWN if source is None else frozenset({source})
+        entry = Entry(component, sources)
         before = self._find(registry, kind, key)
-        if before is not None and before.source is not entry.source:
-            raise SetupError(
-                f"{_WHAT[kind]} {key!r} would be two, {before} and {entry}: "
-                f"{_REMEDY[kind]}"
-            )
-        if isinstance(entry.component, ResourceTemplate):
-            self._check_shape(registry, entry.component)
+        if before is not None and not _came(before, source):
+            # The same may come in several ways, and is there once.
+            if source is None or before.component != component:
+                raise SetupError(
+                    f"{_WHAT[kind]} {key!r} would be two, {before} and {entry}: "
+                    f"{_REMEDY[kind]}"
+                )
+            self._set(registry, kind, key, before.component, before.sources | sources)
+            return
+        if isinstance(component, ResourceTemplate):
+            self._check_shape(registry, component)
         if registry.check is not None:
-            registry.check(kind, entry.component)
+            registry.check(kind, component)
         self._plan(registry, kind, key, entry)
 
     def drop(
@@ -492,7 +514,12 @@ class Change:
     ) -> None:
         """Plan that a registry no longer has what came from a source, if it has it."""
         before = self._find(registry, kind, key)
-        if before is not None and before.source is source:
+        if before is None or not _came(before, source):
+            return
+        left = before.sources - {source}
+        if left:
+            self._set(registry, kind, key, before.component, left)
+        else:
             self._plan(registry, kind, key, None)
 
     def carry(
@@ -509,19 +536,32 @@ class Change:
             self.drop(inclusion.into, kind, there, inclusion)
         else:
             component = inclusion.adapted(entry.component)
-            self.put(inclusion.into, kind, there, Entry(component, inclusion))
+            self.put(inclusion.into, kind, there, component, inclusion)
 
     def make(self) -> None:
         """Make the change, and tell who listens."""
-        for registry, planned in self._planned.items():
-            registry.apply(planned)
-        for registry, planned in self._planned.items():
-            registry.notify(kind for kind, _ in planned)
+        changed = [
+            (registry, registry.apply(planned))
+            for registry, planned in self._planned.items()
+        ]
+        for registry, kinds in changed:
+            registry.notify(kinds)
 
     def _find(self, registry: Registry, kind: Kind, key: Key) -> Entry | None:
         planned = self._planned.get(registry, {})
         place = (kind, key)
         return planned[place] if place in planned else registry.entry(kind, key)
+
+    def _set(
+        self,
+        registry: Registry,
+        kind: Kind,
+        key: Key,
+        component: Component,
+        sources: frozenset[Inclusion],
+    ) -> None:
+        """Plan that what stays the same is included in other ways than before."""
+        self._planned.setdefault(registry, {})[kind, key] = Entry(component, sources)
 
     def _plan(
         self, registry: Registry, kind: Kind, key: Key, entry: Entry | None

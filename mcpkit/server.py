@@ -163,10 +163,10 @@ class Server(Toolbox):
             scope = own if own and method == _READ else cache.scope
             if scope == "public":
                 raise SetupError(
-                    f"{component.name!r}: what only some callers see can't be in an "
-                    f"answer to {method} that is cached as public; make that "
-                    f"private, as in cache={{{method!r}: Cache(ttl_ms="
-                    f"{cache.ttl_ms}, scope='private')}}, or leave out visible"
+                    f"{component.name!r}: only some callers see it, and {self.name!r} "
+                    f"has answers to {method} cached as public; make them private, "
+                    f"as in App(cache={{{method!r}: Cache(ttl_ms={cache.ttl_ms}, "
+                    "scope='private')})"
                 )
 
     def seal(
