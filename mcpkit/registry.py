@@ -74,6 +74,7 @@ _REMEDY: Final[Mapping[Kind, str]] = MappingProxyType(
     }
 )
 _PREFIXED: Final = frozenset({"tools", "prompts"})
+_COMPLETED: Final = frozenset({"prompts", "templates"})
 
 # What a misspelled name may cost: comparing takes time, and anybody can ask.
 _MAX_CANDIDATES: Final = 64
@@ -93,6 +94,7 @@ class Registry:
         guards: How many of them only some callers see.
         answers: Encoded answers that follow from what is registered; emptied
             by every change.
+        included: What is included, in the order in which it was.
         check: Refuses, with a `SetupError`, a component that can't be had here.
     """
 
@@ -116,9 +118,9 @@ class Registry:
         self._rules: dict[ListKind, tuple[Rule, ...]] = {}
         self._by_literal: list[ResourceTemplate] | None = None
         self._listeners: list[Callable[[ListKind], None]] = []
-        # How each component came here that is not registered here.
-        self._sources: dict[tuple[Kind, Key], frozenset[Inclusion]] = {}
-        self._included: list[Inclusion] = []
+        # What is registered here; the rest is included.
+        self._own: dict[tuple[Kind, Key], Component] = {}
+        self.included: list[Inclusion] = []
         # Weak, so that an app that is gone is not kept by what it included.
         self._included_in: list[weakref.ref[Inclusion]] = []
 
@@ -215,13 +217,18 @@ class Registry:
                 "what is included includes what it would be included in, or is the "
                 "same; put what both need into a Toolbox of its own"
             )
-        inclusion = Inclusion(into=self, prefix=prefix, tags=tags)
-        change = Change()
-        for kind in _WHAT:
-            for key in other.keys(kind):
-                change.carry(other, kind, key, inclusion)
+        inclusion = Inclusion(of=other, into=self, prefix=prefix, tags=tags)
+        self.included.append(inclusion)
+        try:
+            change = Change()
+            for kind in _WHAT:
+                for key in other.keys(kind):
+                    change.follow(Place(self, kind, inclusion.there(kind, key)))
+            change.check()
+        except BaseException:
+            self.included.remove(inclusion)
+            raise
         other.be_included(inclusion)
-        self._included.append(inclusion)
         change.make()
 
     def be_included(self, inclusion: "Inclusion") -> None:
@@ -244,21 +251,28 @@ class Registry:
         """Return the keys of a kind, in order."""
         return list(self._kept[kind])
 
-    def entry(self, kind: Kind, key: Key) -> "Entry | None":
-        """Return what is registered under a key, and where it comes from."""
-        component = self._kept[kind].get(key)
-        if component is None:
-            return None
-        return Entry(component, self._sources.get((kind, key), _OWN))
+    def find(self, kind: Kind, key: Key) -> Component | None:
+        """Return what there is under a key."""
+        return self._kept[kind].get(key)
+
+    def find_own(self, kind: Kind, key: Key) -> Component | None:
+        """Return what is registered here under a key, and not included."""
+        return self._own.get((kind, key))
+
+    def own(self, kind: Kind, key: Key, component: Component | None) -> None:
+        """Have something registered under a key, or nothing any more."""
+        self._own.pop((kind, key), None)
+        if component is not None:
+            self._own[kind, key] = component
 
     def apply(
-        self, planned: Mapping[tuple[Kind, Key], "Entry | None"]
+        self, planned: Mapping[tuple[Kind, Key], Component | None]
     ) -> Collection[ListKind]:
         """Make a change that was planned, and return the lists that are other now."""
         changed: dict[ListKind, None] = {}
-        for (kind, key), entry in planned.items():
+        for (kind, key), component in planned.items():
             listed = _LIST[kind]
-            if self._replace(kind, key, entry) and listed is not None:
+            if self._replace(kind, key, component) and listed is not None:
                 changed[listed] = None
         self._refresh()
         return changed
@@ -335,41 +349,40 @@ class Registry:
     def _add(
         self, kind: Kind, key: Key, component: Component, *, replace: bool
     ) -> None:
-        before = self.entry(kind, key)
-        if before is not None and before.sources == _OWN and not replace:
+        if (kind, key) in self._own and not replace:
             raise SetupError(
                 f"{_WHAT[kind]} {key!r} is already registered; remove it first, or "
                 "pass replace=True"
             )
         change = Change()
-        change.put(self, kind, key, component, None)
+        change.put(self, kind, key, component)
+        change.check()
         change.make()
 
     def _remove(self, kind: Kind, key: Key) -> None:
-        entry = self.entry(kind, key)
-        if entry is None:
+        if key not in self._kept[kind]:
             raise KeyError(key)
-        if entry.sources != _OWN:
-            raise SetupError(
-                f"{_WHAT[kind]} {key!r} is {entry}; remove it where it is registered"
-            )
         change = Change()
-        change.drop(self, kind, key, None)
+        if (kind, key) not in self._own:
+            claim = next(change.claims(Place(self, kind, key)))
+            raise SetupError(
+                f"{_WHAT[kind]} {key!r} is {claim}; remove it where it is registered"
+            )
+        change.put(self, kind, key, None)
+        change.check()
         change.make()
 
-    def _replace(self, kind: Kind, key: Key, entry: "Entry | None") -> bool:
+    def _replace(self, kind: Kind, key: Key, component: Component | None) -> bool:
         kept = self._kept[kind]
         before = kept.get(key)
-        if entry is None:
+        if component is None:
             kept.pop(key, None)
-            self._sources.pop((kind, key), None)
         else:
-            self.guards += entry.component.visible is not None
-            kept[key] = entry.component
-            self._sources[kind, key] = entry.sources
+            self.guards += component.visible is not None
+            kept[key] = component
         if before is not None:
             self.guards -= before.visible is not None
-        return before is not kept.get(key)
+        return before is not component
 
     def _refresh(self) -> None:
         # New dictionaries: what is being worked out from the old state ends in the
@@ -396,24 +409,37 @@ class Inclusion:
     """One registry that is included in another.
 
     Attributes:
+        of: The one that is included.
         into: The other one.
         prefix: What the names of tools and prompts begin with there.
         tags: Only what has one of the tags is there; `None` for everything.
     """
 
+    of: Registry
     into: Registry
     prefix: str
     tags: frozenset[str] | None
 
-    def key(self, kind: Kind, key: Key) -> Key:
-        """Return the key that something has there."""
-        if isinstance(key, str):
-            return f"{self.prefix}{key}" if kind in _PREFIXED else key
-        reference, argument = key
-        return self._reference(reference), argument
+    def there(self, kind: Kind, key: Key) -> Key:
+        """Return the key that something has where it is included."""
+        if isinstance(key, tuple):
+            reference, argument = key
+            return self._add(reference), argument
+        return f"{self.prefix}{key}" if kind in _PREFIXED else key
+
+    def here(self, kind: Kind, key: Key) -> Key | None:
+        """Return the key of what has a key where it is included, if it has any."""
+        if isinstance(key, tuple):
+            reference, argument = key
+            if not _is_template(reference):
+                reference = reference.removeprefix(self.prefix)
+            here: Key = (reference, argument)
+        else:
+            here = key.removeprefix(self.prefix) if kind in _PREFIXED else key
+        return here if self.there(kind, here) == key else None
 
     def adapted(self, component: Component) -> Component:
-        """Return a component as it is there.
+        """Return a component as it is where it is included.
 
         Raises:
             SetupError: Its name is too long there.
@@ -421,7 +447,7 @@ class Inclusion:
         if not self.prefix or isinstance(component, (Resource, ResourceTemplate)):
             return component
         if isinstance(component, Completion):
-            reference = self._reference(component.reference)
+            reference = self._add(component.reference)
             return dataclasses.replace(component, reference=reference)
         name = f"{self.prefix}{component.name}"
         if len(name) > MAX_NAME:
@@ -433,38 +459,34 @@ class Inclusion:
             component, name=name, wire={**component.wire, "name": name}
         )
 
-    def _reference(self, reference: str) -> str:
-        # A template has a variable; the name of a prompt has none.
-        return reference if "{" in reference else f"{self.prefix}{reference}"
+    def _add(self, reference: str) -> str:
+        return reference if _is_template(reference) else f"{self.prefix}{reference}"
 
 
-class Entry(NamedTuple):
-    """What a registry has under a key.
+def _is_template(reference: str) -> bool:
+    # A template has a variable, and the name of a prompt none.
+    return "{" in reference
+
+
+class Claim(NamedTuple):
+    """What a registry has under a key, or would have.
 
     Attributes:
         component: The component.
-        sources: How it came to be included, in each way that it did; nothing
-            when it was registered there.
+        source: How it came to be included; `None` when it was registered there.
     """
 
     component: Component
-    sources: frozenset[Inclusion]
+    source: Inclusion | None
 
     def __str__(self) -> str:
         function = innermost(self.component.handler)
         module = getattr(function, "__module__", None) or "builtins"
         name = f"{module}.{getattr(function, '__qualname__', self.component.name)}"
-        for source in self.sources:
-            prefix = f" with the prefix {source.prefix!r}" if source.prefix else ""
-            return f"{name}, included{prefix}"
-        return name
-
-
-_OWN: Final[frozenset[Inclusion]] = frozenset()
-
-
-def _came(entry: Entry, source: Inclusion | None) -> bool:
-    return source in entry.sources or (source is None and entry.sources == _OWN)
+        if self.source is None:
+            return name
+        prefix = self.source.prefix
+        return f"{name}, included{f' with the prefix {prefix!r}' if prefix else ''}"
 
 
 class Change:
@@ -475,138 +497,160 @@ class Change:
     """
 
     def __init__(self) -> None:
-        self._planned: dict[Registry, dict[tuple[Kind, Key], Entry | None]] = {}
+        self._own: dict[Place, Component | None] = {}
+        self._planned: dict[Place, Component | None] = {}
+        self._touched: dict[Place, None] = {}
 
     def put(
-        self,
-        registry: Registry,
-        kind: Kind,
-        key: Key,
-        component: Component,
-        source: Inclusion | None,
+        self, registry: Registry, kind: Kind, key: Key, component: Component | None
     ) -> None:
-        """Plan that a registry has something under a key.
+        """Plan that something is registered under a key, or nothing any more.
 
         Raises:
-            SetupError: The key is taken by something from elsewhere, or one of
-                the registries can't have the component.
+            SetupError: Its name is too long where it is included.
         """
-        sources = _OWN if source is None else frozenset({source})
-        entry = Entry(component, sources)
-        before = self._find(registry, kind, key)
-        if before is not None and not _came(before, source):
+        place = Place(registry, kind, key)
+        self._own[place] = component
+        self.follow(place)
+
+    def follow(self, place: "Place") -> None:
+        """Plan what a registry has under a key, after what is included in it.
+
+        Raises:
+            SetupError: Its name is too long there.
+        """
+        registry, kind, key = place
+        self._touched[place] = None
+        before = self._find(place)
+        claim = next(self.claims(place), None)
+        after = None if claim is None else claim.component
+        if before is after or _is_same(before, after):
+            return
+        self._planned[place] = after
+        inclusions = registry.inclusions()
+        for inclusion in inclusions:
+            self.follow(Place(inclusion.into, kind, inclusion.there(kind, key)))
+        if kind not in _COMPLETED:
+            return
+        # Completions are selected with what they complete.
+        for each in [each for each in registry.completions if each[0] == key]:
+            for inclusion in inclusions:
+                there = inclusion.there("completions", each)
+                self.follow(Place(inclusion.into, "completions", there))
+
+    def check(self) -> None:
+        """Finish the plan, and refuse one that can't be made.
+
+        Raises:
+            SetupError: Two components would have one key, or a registry can't
+                have one of them.
+        """
+        self._drop_completions()
+        for place in self._touched:
+            self._check(place, self._find(place))
+
+    def make(self) -> None:
+        """Make the change, and tell who listens."""
+        planned: dict[Registry, dict[tuple[Kind, Key], Component | None]] = {}
+        for (registry, kind, key), component in self._planned.items():
+            planned.setdefault(registry, {})[kind, key] = component
+        for (registry, kind, key), component in self._own.items():
+            registry.own(kind, key, component)
+        changed = [
+            (registry, registry.apply(changes)) for registry, changes in planned.items()
+        ]
+        for registry, kinds in changed:
+            registry.notify(kinds)
+
+    def claims(self, place: "Place") -> Iterator[Claim]:
+        """Yield what would be under a key: what is registered there, and included."""
+        registry, kind, key = place
+        own = self._own[place] if place in self._own else registry.find_own(kind, key)
+        if own is not None:
+            yield Claim(own, None)
+        for inclusion in registry.included:
+            here = inclusion.here(kind, key)
+            if here is None:
+                continue
+            component = self._find(Place(inclusion.of, kind, here))
+            if component is not None and self._selects(inclusion, component):
+                yield Claim(inclusion.adapted(component), inclusion)
+
+    def _find(self, place: "Place") -> Component | None:
+        if place in self._planned:
+            return self._planned[place]
+        return place.registry.find(place.kind, place.key)
+
+    def _selects(self, inclusion: Inclusion, component: Component) -> bool:
+        if inclusion.tags is None:
+            return True
+        completed: Component | None = component
+        if isinstance(component, Completion):
+            reference = component.reference
+            completed = self._find(
+                Place(inclusion.of, "prompts", reference)
+            ) or self._find(Place(inclusion.of, "templates", reference))
+        return completed is not None and bool(inclusion.tags & completed.tags)
+
+    def _drop_completions(self) -> None:
+        """Plan that completions leave with what they complete."""
+        for place, component in list(self._planned.items()):
+            if component is not None or place.kind not in _COMPLETED:
+                continue
+            for key in list(place.registry.completions):
+                if key[0] == place.key:
+                    self.put(place.registry, "completions", key, None)
+
+    def _check(self, place: "Place", component: Component | None) -> None:
+        registry, kind, key = place
+        claims = list(self.claims(place))
+        for claim in claims[1:]:
             # The same may come in several ways, and is there once.
-            if source is None or before.component != component:
+            if not _is_same(claims[0].component, claim.component):
                 raise SetupError(
-                    f"{_WHAT[kind]} {key!r} would be two, {before} and {entry}: "
+                    f"{_WHAT[kind]} {key!r} would be two, {claims[0]} and {claim}: "
                     f"{_REMEDY[kind]}"
                 )
-            self._set(registry, kind, key, before.component, before.sources | sources)
+        if component is None:
             return
         if isinstance(component, ResourceTemplate):
             self._check_shape(registry, component)
         if registry.check is not None:
             registry.check(kind, component)
-        self._plan(registry, kind, key, entry)
-
-    def drop(
-        self, registry: Registry, kind: Kind, key: Key, source: Inclusion | None
-    ) -> None:
-        """Plan that a registry no longer has what came from a source, if it has it."""
-        before = self._find(registry, kind, key)
-        if before is None or not _came(before, source):
-            return
-        left = before.sources - {source}
-        if left:
-            self._set(registry, kind, key, before.component, left)
-        else:
-            self._plan(registry, kind, key, None)
-
-    def carry(
-        self, registry: Registry, kind: Kind, key: Key, inclusion: Inclusion
-    ) -> None:
-        """Plan that what a registry has under a key is where it is included.
-
-        Raises:
-            SetupError: It can't be.
-        """
-        entry = self._find(registry, kind, key)
-        there = inclusion.key(kind, key)
-        if entry is None or not self._selects(inclusion, registry, entry.component):
-            self.drop(inclusion.into, kind, there, inclusion)
-        else:
-            component = inclusion.adapted(entry.component)
-            self.put(inclusion.into, kind, there, component, inclusion)
-
-    def make(self) -> None:
-        """Make the change, and tell who listens."""
-        changed = [
-            (registry, registry.apply(planned))
-            for registry, planned in self._planned.items()
-        ]
-        for registry, kinds in changed:
-            registry.notify(kinds)
-
-    def _find(self, registry: Registry, kind: Kind, key: Key) -> Entry | None:
-        planned = self._planned.get(registry, {})
-        place = (kind, key)
-        return planned[place] if place in planned else registry.entry(kind, key)
-
-    def _set(
-        self,
-        registry: Registry,
-        kind: Kind,
-        key: Key,
-        component: Component,
-        sources: frozenset[Inclusion],
-    ) -> None:
-        """Plan that what stays the same is included in other ways than before."""
-        self._planned.setdefault(registry, {})[kind, key] = Entry(component, sources)
-
-    def _plan(
-        self, registry: Registry, kind: Kind, key: Key, entry: Entry | None
-    ) -> None:
-        self._planned.setdefault(registry, {})[kind, key] = entry
-        inclusions = registry.inclusions()
-        for inclusion in inclusions:
-            self.carry(registry, kind, key, inclusion)
-        if kind not in ("prompts", "templates"):
-            return
-        # Completions are selected, and leave, with what they complete.
-        for each in [each for each in registry.completions if each[0] == key]:
-            if entry is None:
-                self.drop(registry, "completions", each, None)
-            for inclusion in inclusions:
-                self.carry(registry, "completions", each, inclusion)
-
-    def _selects(
-        self, inclusion: Inclusion, registry: Registry, component: Component
-    ) -> bool:
-        if inclusion.tags is None:
-            return True
-        if isinstance(component, Completion):
-            reference = component.reference
-            entry = self._find(registry, "prompts", reference) or self._find(
-                registry, "templates", reference
-            )
-            return entry is not None and bool(inclusion.tags & entry.component.tags)
-        return bool(inclusion.tags & component.tags)
 
     def _check_shape(self, registry: Registry, resource: ResourceTemplate) -> None:
         template = resource.template
         planned = [
-            key for kind, key in self._planned.get(registry, ()) if kind == "templates"
+            component
+            for place, component in self._planned.items()
+            if place.registry is registry and isinstance(component, ResourceTemplate)
         ]
-        for key in [*registry.templates, *planned]:
-            entry = self._find(registry, "templates", key)
-            if entry is None or key == template.text:
-                continue
-            assert isinstance(entry.component, ResourceTemplate)  # noqa: S101  # the kind
-            if entry.component.template.shape == template.shape:
+        for other in [*registry.templates.values(), *planned]:
+            text = other.template.text
+            if (
+                other.template.shape == template.shape
+                and text != template.text
+                and self._find(Place(registry, "templates", text)) is not None
+            ):
                 raise SetupError(
                     f"resource template {template.text!r} matches the same URIs as "
-                    f"{key!r}"
+                    f"{text!r}"
                 )
+
+
+class Place(NamedTuple):
+    """Where something is registered."""
+
+    registry: Registry
+    kind: Kind
+    key: Key
+
+
+def _is_same(one: Component | None, other: Component | None) -> bool:
+    """Whether two components are one registration, under the same name."""
+    if one is None or other is None:
+        return one is other
+    return one is other or (one.signature is other.signature and one == other)
 
 
 def suggestions(name: str, known: Iterable[str]) -> list[str]:
