@@ -1,30 +1,34 @@
-"""What a tool returns, after its annotation: text, content, or a structure."""
+"""What a tool returns, after its annotation.
+
+    str, or nothing                      a text            no output schema
+    a block, a list of blocks and str    content           no output schema
+    Any, Result, what has no schema      whatever it is    no output schema
+    Result[T], Awaitable[T]              as T
+    anything else                        structured        the schema of the type
+
+A `Result` may be returned in place of any of them. Under an output schema it holds
+what the schema describes, unless it reports an error.
+"""
 
 import inspect
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Protocol, TypeVar
 
-from pydantic import ConfigDict, TypeAdapter
-from pydantic.errors import PydanticUserError
-from pydantic_core import (
-    PydanticSerializationError,
-    SchemaSerializer,
-    SchemaValidator,
-    ValidationError,
-    to_json,
-)
+from pydantic.errors import PydanticErrorMixin, PydanticUndefinedAnnotation
+from pydantic_core import from_json
 
-from mcpkit.errors import MCPKitError
-from mcpkit.faults import non_finite
-from mcpkit.hints import read_hints
+from mcpkit.errors import SetupError
+from mcpkit.hints import REMEDY, read_hints
+from mcpkit.markers import resolve_alias
+from mcpkit.outputs import Output, OutputError
 from mcpkit.protocol.content import Block
-from mcpkit.protocol.jsonrpc import Encoded, encode
+from mcpkit.protocol.jsonrpc import Encoded, encode_value
 from mcpkit.protocol.legacy import describes_object
 from mcpkit.protocol.results import Result, normalize
-from mcpkit.schemas import UNSCHEMATISABLE, Untitled, validator_of
+from mcpkit.schemas import UNSCHEMATISABLE
 
 _KINDS: Final = frozenset(
     {
@@ -41,8 +45,15 @@ _KINDS: Final = frozenset(
 """The kinds of results that a tool may return."""
 
 
-class OutputError(MCPKitError):
-    """A tool returned what its output schema does not describe. For the log."""
+class Encoder(Protocol):
+    """Makes JSON of what an output schema describes."""
+
+    def encode(self, value: Any) -> bytes:
+        """Return the JSON of a value.
+
+        Raises:
+            OutputError: The schema does not describe it.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,16 +63,14 @@ class Returns:
     Attributes:
         schema: The output schema, or `None` when none is declared.
         object_schema: Whether the schema describes an object.
+        encoder: Makes JSON of what the schema describes.
     """
 
     schema: dict[str, Any] | None = None
     object_schema: bool | None = None
-    _validator: SchemaValidator | None = None
-    _serializer: SchemaSerializer | None = None
-    _has_numbers: bool = False
-    _has_instances: bool = False
-    _texts: tuple[type, ...] = ()
-    _blocks: bool = False
+    encoder: Encoder | None = None
+    _classes: tuple[Any, ...] = (object,)
+    _items: tuple[Any, ...] | None = None
 
     def result(self, value: Any) -> Result:
         """Make a result of what the tool returned.
@@ -71,141 +80,211 @@ class Returns:
             ValueError: The value has no JSON form.
         """
         if isinstance(value, Result):
-            if value.kind not in _KINDS:
-                raise ValueError(f"a {value.kind} result is no result of a tool")
-            return _encoded(value)
-        if self._validator is None:
+            return self._built(value)
+        if self.encoder is None:
             return self._unstructured(value)
-        try:
-            value = self._validator.validate_python(value)
-        except ValidationError as error:
-            raise OutputError(str(error)) from error
         return Result(
             kind="structured",
-            value=Encoded(self._to_json(value)),
+            value=Encoded(self.encoder.encode(value)),
             object_schema=self.object_schema,
         )
 
     def _unstructured(self, value: Any) -> Result:
-        if self._texts and not isinstance(value, self._texts):
+        if not isinstance(value, self._classes):
             raise OutputError(f"a {type(value).__name__} is not what was declared")
-        if self._blocks and isinstance(value, (list, tuple)):
-            if not all(isinstance(item, (str, Block)) for item in value):
-                raise OutputError("not every item of the list is content")
-            return Result.content(value)
-        return _encoded(normalize(value))
-
-    def _to_json(self, value: Any) -> bytes:
-        serializer = self._serializer
-        assert serializer is not None  # noqa: S101  # set together with the validator
-        try:
-            # What was validated fits, save an instance that was changed since it was
-            # made. Looking for one costs as much as all the rest here.
-            if self._has_instances:
-                encoded = serializer.to_json(value, by_alias=True, warnings="error")
-            else:
-                encoded = serializer.to_json(value, by_alias=True)
-        except PydanticSerializationError:
-            # Half a surrogate pair, which `encode` replaces; or a fault indeed.
-            encoded = encode(self._to_python(value, mode="json"))
-        # NaN and the infinities became null, which is no number.
-        if self._has_numbers and b"null" in encoded:
-            path = non_finite(self._to_python(value, mode="python"))
-            if path is not None:
-                raise OutputError(f"{path or 'the value'} is not a finite number")
-        return encoded
-
-    def _to_python(self, value: Any, *, mode: Literal["json", "python"]) -> Any:
-        serializer = self._serializer
-        assert serializer is not None  # noqa: S101  # set together with the validator
-        try:
-            return serializer.to_python(
-                value, mode=mode, by_alias=True, warnings="error"
-            )
-        except ValueError as error:
-            raise OutputError(str(error)) from error
-
-
-def _encoded(result: Result) -> Result:
-    if result.kind != "structured" or isinstance(result.value, Encoded):
+        if isinstance(value, str):
+            return Result.text(value)
+        if isinstance(value, Iterator):
+            value = list(value)
+        if self._items is not None and isinstance(value, (list, tuple)):
+            for item in value:
+                if not isinstance(item, self._items):
+                    kind = type(item).__name__
+                    raise OutputError(f"a {kind} in the list is not what was declared")
+            return Result.content([item for item in value if item is not None])
+        result = normalize(value)
+        if result.kind == "structured":
+            result.value = Encoded(encode_value(result.value))
         return result
-    return replace(result, value=Encoded(encode(result.value)))
+
+    def _built(self, result: Result) -> Result:
+        """Return a result that the tool built, with its structure encoded."""
+        kind, held = result.kind, result.value
+        if kind not in _KINDS:
+            raise ValueError(f"a {kind} result is no result of a tool")
+        if kind == "structured":
+            return replace(
+                result,
+                value=self._encoded(held),
+                object_schema=self.object_schema,
+            )
+        if kind == "raw" and "structuredContent" in held:
+            # What went wrong need not be what the schema describes.
+            failed = held.get("isError") is True
+            content = held["structuredContent"]
+            encoded = _encoded(content) if failed else self._encoded(content)
+            return replace(
+                result,
+                value={**held, "structuredContent": encoded},
+                object_schema=None if failed else self.object_schema,
+            )
+        if self.encoder is not None and _succeeds_without_structure(result):
+            raise OutputError(f"a {kind} result has no structured content")
+        return result
+
+    def _encoded(self, value: Any) -> Encoded:
+        if self.encoder is None:
+            return _encoded(value)
+        if isinstance(value, Encoded):
+            value = from_json(value)
+        return Encoded(self.encoder.encode(value))
+
+
+def _encoded(value: Any) -> Encoded:
+    return value if isinstance(value, Encoded) else Encoded(encode_value(value))
+
+
+def _succeeds_without_structure(result: Result) -> bool:
+    if result.kind == "raw":
+        return result.value.get("isError") is not True
+    return result.kind in ("text", "resource")
 
 
 def read_returns(function: Callable[..., Any], what: str) -> Returns:
-    """Work out what a tool returns: a declared structure, or anything."""
-    hint = read_hints(function, what).get("return", Any)
-    leaves = _leaves(hint)
-    if all(leaf in (str, None, type(None)) for leaf in leaves):
-        texts = tuple(str if leaf is str else type(None) for leaf in leaves)
-        return Returns(_texts=texts)
-    if any(
-        leaf in (Any, object) or _is_subclass(leaf, (Block, Result)) for leaf in leaves
-    ):
-        return Returns(_blocks=any(_is_subclass(leaf, (Block,)) for leaf in leaves))
+    """Work out what a tool returns: a declared structure, or anything.
+
+    Args:
+        function: Any callable.
+        what: What it is registered as, for messages: "tool 'search'".
+
+    Raises:
+        SetupError: The annotation can't be resolved, or is no result of a tool.
+    """
+    hint = _unwrapped(read_hints(function, what).get("return", Any))
+    members = _members(hint)
+    if any(member in (Any, object, Result) for member in members):
+        return Returns()
+    if _mentions(hint, Result):
+        raise SetupError(f"{what}: a tool returns one Result, and none inside of it")
+    if all(member in (str, None, types.NoneType) for member in members):
+        return Returns(_classes=_classes(members))
+    if _mentions(hint, Block):
+        return _content(members)
     try:
-        adapter = _output_adapter(hint)
-        schema = adapter.json_schema(schema_generator=Untitled, mode="serialization")
-    except UNSCHEMATISABLE:
+        output = Output(hint)
+    except (*UNSCHEMATISABLE, PydanticUndefinedAnnotation) as error:
+        _check_definition(error, what)
         # A type that pydantic does not know makes no promise about the output.
         return Returns()
-    schema = _output_schema(schema)
+    schema = output.schema
+    if not schema:
+        return Returns()
+    if describes_object(schema) and "type" not in schema:
+        schema = {"type": "object", **schema}
     return Returns(
-        schema=schema,
-        object_schema=describes_object(schema),
-        _validator=validator_of(adapter),
-        _serializer=adapter.serializer,
-        _has_numbers=b'"number"' in to_json(schema),
-        _has_instances=_holds_instances(adapter.core_schema),
+        schema=schema, object_schema=describes_object(schema), encoder=output
     )
 
 
-def _holds_instances(schema: Any) -> bool:
-    """Whether a core schema is about models or dataclasses, at any depth."""
-    if isinstance(schema, dict):
-        if schema.get("type") in ("model", "dataclass"):
-            return True
-        return any(_holds_instances(value) for value in schema.values())
-    return isinstance(schema, (list, tuple)) and any(map(_holds_instances, schema))
-
-
-def _output_adapter(hint: Any) -> TypeAdapter[Any]:
-    try:
-        # Bytes travel as `encode` has them.
-        return TypeAdapter(hint, config=ConfigDict(ser_json_bytes="base64"))
-    except PydanticUserError:
-        # A model or a dataclass says itself what becomes of its bytes.
-        return TypeAdapter(hint)
-
-
-def _output_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    if describes_object(schema) and "type" not in schema:
-        schema = {"type": "object", **schema}
-    definitions = schema.get("$defs", {})
-    for name, definition in definitions.items():
-        if definition.get("title") == name:
-            del definition["title"]
-    schema.pop("title", None)
-    return schema
-
-
-def _leaves(hint: Any) -> list[Any]:
-    """Return the types a return annotation is about: members of unions and lists."""
-    origin = typing.get_origin(hint)
+def _unwrapped(hint: Any) -> Any:
+    """Return the type of the value, without names for it and what is around it."""
+    hint = resolve_alias(hint)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if isinstance(hint, typing.NewType):
+        return _unwrapped(hint.__supertype__)
+    if isinstance(hint, TypeVar):
+        return Any
+    if origin in (Result, Awaitable, Coroutine):
+        return _unwrapped(arguments[-1])
     if origin is Annotated:
-        return _leaves(typing.get_args(hint)[0])
-    arguments = typing.get_args(hint)
+        return Annotated[(_unwrapped(arguments[0]), *arguments[1:])]
     if origin in (typing.Union, types.UnionType):
-        return [leaf for argument in arguments for leaf in _leaves(argument)]
-    if origin in (list, tuple, Sequence) and any(
-        _is_subclass(leaf, (Block,))
-        for argument in arguments
-        if argument is not Ellipsis
-        for leaf in _leaves(argument)
-    ):
-        return [Block]
+        return typing.Union[tuple(map(_unwrapped, arguments))]  # noqa: UP007  # of a tuple
+    return hint
+
+
+def _members(hint: Any) -> list[Any]:
+    """Return the types of which a union is one, or the only type."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return _members(arguments[0])
+    if origin in (typing.Union, types.UnionType):
+        return [member for argument in arguments for member in _members(argument)]
     return [hint]
 
 
-def _is_subclass(hint: Any, classes: tuple[type, ...]) -> bool:
-    return inspect.isclass(hint) and issubclass(hint, classes)
+def _mentions(hint: Any, wanted: type) -> bool:
+    """Whether an annotation is about a class, at any depth."""
+    return any(
+        inspect.isclass(part) and issubclass(part, wanted)
+        for part in _parts(hint, set())
+    )
+
+
+def _parts(hint: Any, seen: set[int]) -> Iterator[Any]:
+    """Yield all that an annotation is made of; an alias may be made of itself."""
+    hint = resolve_alias(hint)
+    if id(hint) not in seen:
+        seen.add(id(hint))
+        yield hint
+        yield typing.get_origin(hint)
+        for part in hint if isinstance(hint, list) else typing.get_args(hint):
+            yield from _parts(part, seen)
+
+
+def _content(members: list[Any]) -> Returns:
+    """Return what a tool returns whose annotation is about content."""
+    lists = [member for member in members if _is_list(member)]
+    items = [
+        item
+        for member in lists
+        for argument in typing.get_args(member)
+        if argument is not Ellipsis
+        for item in _members(_unwrapped(argument))
+    ]
+    single = [member for member in members if not _is_list(member)]
+    if not all(map(_is_content, [*single, *items])):
+        # What is beside content travels as it is.
+        return Returns()
+    classes = _classes(single)
+    if not lists:
+        return Returns(_classes=classes)
+    return Returns(_classes=(*classes, list, tuple, Iterator), _items=_classes(items))
+
+
+def _is_list(hint: Any) -> bool:
+    origin = typing.get_origin(hint)
+    return inspect.isclass(origin) and any(
+        issubclass(one, origin) for one in (list, tuple, Iterator)
+    )
+
+
+def _is_content(hint: Any) -> bool:
+    return hint in (str, None, types.NoneType) or (
+        inspect.isclass(hint) and issubclass(hint, Block)
+    )
+
+
+def _classes(hints: list[Any]) -> tuple[type, ...]:
+    return tuple(types.NoneType if hint is None else hint for hint in hints)
+
+
+def _check_definition(error: PydanticErrorMixin, what: str) -> None:
+    """Tell the developer of a type that would have a schema if it were written so.
+
+    Raises:
+        SetupError: It is one.
+    """
+    remedy = _REMEDIES.get(error.code or "")
+    if remedy is not None:
+        raise SetupError(
+            f"{what}: the type that it returns has no schema yet; {remedy}: "
+            f"{error.message}"
+        )
+
+
+_REMEDIES: Final = {
+    "class-not-fully-defined": REMEDY,
+    "typed-dict-version": "import TypedDict from typing_extensions",
+    "undefined-annotation": REMEDY,
+}

@@ -36,7 +36,7 @@ LAYERS: tuple[set[str], ...] = (
         "mcpkit.uris",
     },
     {"mcpkit.docstrings", "mcpkit.schemas", "mcpkit.strict"},
-    {"mcpkit.arguments"},
+    {"mcpkit.arguments", "mcpkit.outputs"},
     {"mcpkit.context"},
     {"mcpkit.dependencies"},
     {

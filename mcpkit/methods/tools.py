@@ -18,9 +18,9 @@ from mcpkit.methods.common import (
     unknown,
     warn_of_null,
 )
+from mcpkit.outputs import OutputError
 from mcpkit.protocol.headers import check_params
 from mcpkit.protocol.results import Result
-from mcpkit.returns import OutputError
 from mcpkit.server import Server, logger, printable
 
 

@@ -16,9 +16,9 @@ from collections.abc import (
     Callable,
     Iterator,
     Mapping,
-    MappingView,
     Sequence,
     Set as AbstractSet,
+    ValuesView,
 )
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -224,7 +224,7 @@ def _as_collection(value: Any) -> Any:
             return dict(value)
         case memoryview():
             return bytes(value)
-        case Sequence() | AbstractSet() | MappingView():
+        case Sequence() | AbstractSet() | ValuesView():
             return list(value)
         case _:
             raise ValueError(f"a {type(value).__name__} has no JSON form")
@@ -260,7 +260,7 @@ def _mend(value: Any) -> Any:
                 _mend(key) if isinstance(key, (str, bytes)) else key: _mend(item)
                 for key, item in value.items()
             }
-        case Sequence() | AbstractSet() | MappingView():
+        case Sequence() | AbstractSet() | ValuesView():
             return [_mend(item) for item in value]
         case Iterator():
             raise _IteratorError("an iterator can't be read again")
