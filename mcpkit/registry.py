@@ -116,7 +116,8 @@ class Registry:
             "completions": self.completions,
         }
         self._rules: dict[ListKind, tuple[Rule, ...]] = {}
-        self._by_literal: list[ResourceTemplate] | None = None
+        # The templates, the most literal first.
+        self._ranked: list[ResourceTemplate] = []
         self._listeners: list[Callable[[ListKind], None]] = []
         # What is registered here; the rest is included.
         self._own: dict[tuple[Kind, Key], Component] = {}
@@ -298,11 +299,11 @@ class Registry:
         resource = self.resources.get(uri)
         if resource is not None and (admits is None or admits(resource)):
             return resource, {}
-        if self._by_literal is None:
-            self._by_literal = sorted(
-                self.templates.values(), key=lambda item: item.template.rank
-            )
-        for candidate in self._by_literal:
+        ranked = self._ranked
+        if not ranked:
+            templates = list(self.templates.values())
+            ranked[:] = sorted(templates, key=lambda item: item.template.rank)
+        for candidate in ranked:
             variables = candidate.template.match(uri)
             if variables is not None and (admits is None or admits(candidate)):
                 return candidate, variables
@@ -385,11 +386,11 @@ class Registry:
         return before is not component
 
     def _refresh(self) -> None:
-        # New dictionaries: what is being worked out from the old state ends in the
-        # old ones.
+        # New objects: what is being worked out from the old state ends in the old
+        # ones.
         self.answers = {}
         self._rules = {}
-        self._by_literal = None
+        self._ranked = []
         components = {
             "tools": self.tools,
             "resources": self.resources or self.templates,
