@@ -3,7 +3,8 @@
     uvicorn examples.everything:app
 
 The names are those that the official conformance suite looks for, so that this
-file is also what `tests/conformance` runs the suite against.
+file is also what `tests/conformance` runs the suite against. One of the tools
+brings a JSON Schema of its own, which needs the extra `mcpkit[schema]`.
 """
 
 import base64
@@ -11,7 +12,18 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from mcpkit import App, Audio, Context, File, Image, Message, Result, Text, ToolError
+from mcpkit import (
+    App,
+    Audio,
+    Context,
+    File,
+    Header,
+    Image,
+    Message,
+    Result,
+    Text,
+    ToolError,
+)
 
 app = App(
     "everything",
@@ -93,11 +105,43 @@ def test_structured_content(
 
 
 @app.tool
-def test_x_mcp_header(
-    region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})],
-) -> str:
+def test_x_mcp_header(region: Annotated[str, Header("Region")]) -> str:
     """Take an argument that proxies can route by: a header mirrors it."""
     return f"Served in {region}."
+
+
+CONTACT = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {
+        "address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }
+    },
+    "properties": {
+        "name": {"type": "string"},
+        "address": {"$ref": "#/$defs/address"},
+        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+        "phone": {"type": "string"},
+        "email": {"type": "string"},
+    },
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {
+        "properties": {"contactMethod": {"const": "phone"}},
+        "required": ["contactMethod"],
+    },
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+}
+
+
+@app.tool(input_schema=CONTACT)
+def json_schema_2020_12_tool(contact: dict[str, Any]) -> str:
+    """Take arguments that a JSON Schema describes, and no signature could."""
+    return f"{contact.get('name', 'Someone')} can be reached."
 
 
 @app.tool

@@ -15,9 +15,10 @@ from typing import Any, Final, TypedDict
 
 from mcpkit.cleanup import Cleanup
 from mcpkit.context import Context
-from mcpkit.docstrings import docstring_of, read_docstring
+from mcpkit.docstrings import Docstring, docstring_of, read_docstring
 from mcpkit.errors import MCPKitError, ProtocolError, SetupError, ToolError
 from mcpkit.files import guess_type
+from mcpkit.given import read_given_returns, read_given_signature
 from mcpkit.hints import innermost
 from mcpkit.protocol.content import without_none
 from mcpkit.protocol.headers import HeaderParam, header_params
@@ -84,9 +85,15 @@ class ToolOptions(CommonOptions, total=False):
     Attributes:
         annotations: Hints for the client: `readOnlyHint`, `destructiveHint`,
             `idempotentHint`, `openWorldHint`.
+        input_schema: A JSON Schema of the arguments, in place of the function's.
+            The function takes them as one dict.
+        output_schema: A JSON Schema of the structured content that the function
+            returns, in place of its annotation.
     """
 
     annotations: Mapping[str, Any] | None
+    input_schema: Mapping[str, Any] | None
+    output_schema: Mapping[str, Any] | None
 
 
 class ResourceOptions(CommonOptions, total=False):
@@ -261,9 +268,14 @@ def build_tool(handler: Handler, options: ToolOptions) -> Tool:
     _check_options(options, ToolOptions.__optional_keys__, "tool")
     name = _name(handler, options, "tool")
     what = f"tool {name!r}"
-    docstring = read_docstring(handler)
-    signature = read_signature(handler, what, docstring.parameters)
-    returns = read_returns(handler, what)
+    given = options.get("input_schema")
+    if given is None:
+        docstring = read_docstring(handler)
+        signature = read_signature(handler, what, docstring.parameters)
+    else:
+        docstring = Docstring(docstring_of(handler))
+        signature = read_given_signature(handler, given, what)
+    returns = _returns(handler, options, what)
     annotations = _hints(options.get("annotations"), _TOOL_HINTS, what)
     headers = _headers(signature, what)
     wire = without_none(
@@ -284,6 +296,13 @@ def build_tool(handler: Handler, options: ToolOptions) -> Tool:
         returns=returns,
         headers=headers,
     )
+
+
+def _returns(handler: Handler, options: ToolOptions, what: str) -> Returns:
+    given = options.get("output_schema")
+    if given is None:
+        return read_returns(handler, what)
+    return read_given_returns(given, what)
 
 
 def build_resource(

@@ -36,7 +36,8 @@ LAYERS: tuple[set[str], ...] = (
         "mcpkit.uris",
     },
     {"mcpkit.docstrings", "mcpkit.schemas", "mcpkit.strict"},
-    {"mcpkit.arguments", "mcpkit.outputs"},
+    {"mcpkit.arguments", "mcpkit.keywords", "mcpkit.outputs"},
+    {"mcpkit.validation"},
     {"mcpkit.context"},
     {"mcpkit.dependencies"},
     {
@@ -46,7 +47,12 @@ LAYERS: tuple[set[str], ...] = (
         "mcpkit.returns",
         "mcpkit.signature",
     },
-    {"mcpkit.backends.memory", "mcpkit.variables", "mcpkit.visibility"},
+    {
+        "mcpkit.backends.memory",
+        "mcpkit.given",
+        "mcpkit.variables",
+        "mcpkit.visibility",
+    },
     {"mcpkit.components"},
     {"mcpkit.registry"},
     {"mcpkit.toolbox"},

@@ -33,8 +33,8 @@ REFUSED: list[tuple[str, Callable[[], Any], str]] = [
     (
         "a misspelt option of a tool",
         lambda: app.tool(scope=["admin"])(handler),
-        "a tool has no option 'scope'; it has annotations, description, icons, meta, "
-        "name, scopes, tags, thread, title, visible",
+        "a tool has no option 'scope'; it has annotations, description, icons, "
+        "input_schema, meta, name, output_schema, scopes, tags, thread, title, visible",
     ),
     (
         "a misspelt option of a resource",

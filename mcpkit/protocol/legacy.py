@@ -7,6 +7,7 @@ Spec 2025-11-25, 2025-06-18 and 2025-03-26: server/tools, resources, prompts.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
@@ -177,17 +178,61 @@ def describes_object(schema: Mapping[str, Any]) -> bool:
     return schema.get("type") == "object"
 
 
+_POINTER: Final = re.compile(r"#/(?!\$defs/)")
+_DATA: Final = frozenset({"const", "default", "enum", "examples"})
+_MAPS: Final = frozenset(
+    {"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
+)
+
+# The second is for references of draft 2019-09, which are to the root alone.
+_REFERENCES: Final[Mapping[str, str]] = MappingProxyType(
+    {"$ref": "$ref", "$recursiveRef": "$ref", "$dynamicRef": "$dynamicRef"}
+)
+
+
 def _wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
-    inner = {key: value for key, value in schema.items() if key != "$defs"}
+    # With an `$id`, it is a document of its own, and its definitions stay in it.
+    stays = "$id" in schema
+    inner = {
+        key: value
+        for key, value in schema.items()
+        if key != "$schema" and (stays or key != "$defs")
+    }
     wrapped = {
         "type": "object",
-        "properties": {"result": inner},
+        "properties": {"result": _moved(inner)},
         "required": ["result"],
     }
-    # References are absolute in the document, so that their targets stay put.
-    if "$defs" in schema:
-        wrapped["$defs"] = schema["$defs"]
-    return wrapped
+    if "$defs" in schema and not stays:
+        wrapped |= _moved({"$defs": schema["$defs"]})
+    return {
+        **wrapped,
+        **({"$schema": schema["$schema"]} if "$schema" in schema else {}),
+    }
+
+
+def _moved(schema: Any) -> Any:
+    """Return a schema whose references follow what was the root of the document."""
+    if isinstance(schema, list):
+        return [_moved(item) for item in schema]
+    if not is_object(schema) or "$id" in schema:
+        return schema
+    moved: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        if keyword in _REFERENCES and isinstance(value, str):
+            moved[_REFERENCES[keyword]] = _moved_reference(value)
+        elif keyword in _MAPS and is_object(value):
+            moved[keyword] = {name: _moved(inner) for name, inner in value.items()}
+        else:
+            moved[keyword] = value if keyword in _DATA else _moved(value)
+    return moved
+
+
+def _moved_reference(reference: str) -> str:
+    # An anchor, or what is in `$defs`, stays where it is.
+    if reference == "#" or _POINTER.match(reference):
+        return f"#/properties/result{reference[1:]}"
+    return reference
 
 
 def _cut_content(shaped: dict[str, Any], revision: Revision) -> None:

@@ -20,6 +20,7 @@ TOOLS = [
     "test_error_handling",
     "test_structured_content",
     "test_x_mcp_header",
+    "json_schema_2020_12_tool",
     "test_tool_with_progress",
     "test_tool_with_logging",
     "test_logging_tool",

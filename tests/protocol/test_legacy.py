@@ -457,6 +457,105 @@ SCHEMAS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"type": "object", "$ref": "#/$defs/A", "$defs": {"A": OBJECT}},
     ),
     (
+        "a list of lists of itself",
+        {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "array",
+            "items": {"anyOf": [{"$ref": "#"}, {"$ref": "#/$defs/A"}]},
+            "$defs": {"A": {"properties": {"again": {"$ref": "#"}}}},
+        },
+        {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "result": {
+                    "type": "array",
+                    "items": {
+                        "anyOf": [
+                            {"$ref": "#/properties/result"},
+                            {"$ref": "#/$defs/A"},
+                        ]
+                    },
+                }
+            },
+            "required": ["result"],
+            "$defs": {
+                "A": {"properties": {"again": {"$ref": "#/properties/result"}}}
+            },
+        },
+    ),
+    (
+        "a reference to a part, to older definitions, to an anchor",
+        {
+            "prefixItems": [
+                {"$anchor": "first"},
+                {"$ref": "#/prefixItems/0"},
+                {"$ref": "#/definitions/A"},
+                {"$ref": "#first"},
+                {"$dynamicRef": "#"},
+                {"$recursiveRef": "#"},
+            ],
+            "definitions": {"A": {"not": {"$ref": "#"}}},
+        },
+        {
+            "type": "object",
+            "properties": {
+                "result": {
+                    "prefixItems": [
+                        {"$anchor": "first"},
+                        {"$ref": "#/properties/result/prefixItems/0"},
+                        {"$ref": "#/properties/result/definitions/A"},
+                        {"$ref": "#first"},
+                        {"$dynamicRef": "#/properties/result"},
+                        {"$ref": "#/properties/result"},
+                    ],
+                    "definitions": {"A": {"not": {"$ref": "#/properties/result"}}},
+                }
+            },
+            "required": ["result"],
+        },
+    ),
+    (
+        "what looks like a reference, and is none",
+        {
+            "enum": [{"$ref": "#"}],
+            "properties": {"$ref": {"const": {"$ref": "#"}}},
+            "required": ["$ref"],
+        },
+        {
+            "type": "object",
+            "properties": {
+                "result": {
+                    "enum": [{"$ref": "#"}],
+                    "properties": {"$ref": {"const": {"$ref": "#"}}},
+                    "required": ["$ref"],
+                }
+            },
+            "required": ["result"],
+        },
+    ),
+    (
+        "a document of its own",
+        {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "$id": "https://example.com/s",
+            "items": {"$ref": "#/$defs/A"},
+            "$defs": {"A": {"$ref": "#"}},
+        },
+        {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "result": {
+                    "$id": "https://example.com/s",
+                    "items": {"$ref": "#/$defs/A"},
+                    "$defs": {"A": {"$ref": "#"}},
+                }
+            },
+            "required": ["result"],
+        },
+    ),
+    (
         "anything's",
         {},
         {"type": "object", "properties": {"result": {}}, "required": ["result"]},
