@@ -9,7 +9,6 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
@@ -20,8 +19,9 @@ from mcpkit.errors import MCPKitError, ProtocolError, SetupError, ToolError
 from mcpkit.files import guess_type
 from mcpkit.given import read_given_returns, read_given_signature
 from mcpkit.hints import innermost
-from mcpkit.protocol.content import without_none
+from mcpkit.protocol.content import read_annotations, without_none
 from mcpkit.protocol.headers import HeaderParam, header_params
+from mcpkit.protocol.jsonrpc import encode
 from mcpkit.protocol.results import Cache, CacheScope
 from mcpkit.returns import Returns, read_returns
 from mcpkit.signature import Signature, read_signature
@@ -41,7 +41,6 @@ _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+\Z")
 _TOOL_HINTS: Final = frozenset(
     {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 )
-_RESOURCE_HINTS: Final = frozenset({"audience", "priority", "lastModified"})
 
 
 class HandlerError(MCPKitError):
@@ -141,6 +140,15 @@ class Component:
     tags: frozenset[str] = frozenset()
     visible: Rule | None = None
     thread: bool = False
+
+    def __post_init__(self) -> None:
+        # What can't be sent would break the list of all the others.
+        try:
+            encode(self.wire)
+        except ValueError as error:
+            raise SetupError(
+                f"{self.name!r}: its definition has no JSON form: {error}"
+            ) from error
 
     async def call(
         self,
@@ -519,6 +527,11 @@ def _check_options(
 def _name(handler: Handler, options: Mapping[str, Any], what: str) -> str:
     if isinstance(handler, str):
         raise SetupError(f"the name of a {what} is an option: name={handler!r}")
+    if isinstance(handler, classmethod):
+        raise SetupError(
+            f"a {what} is a function, not a classmethod: register the method of the "
+            "class instead, below the class"
+        )
     if not callable(handler):
         raise SetupError(f"a {what} is a function, not {handler!r}")
     given = options.get("name")
@@ -572,33 +585,12 @@ def _annotations(
     annotations: Mapping[str, Any] | None, what: str
 ) -> dict[str, Any] | None:
     """Return the annotations of a resource, as they go on the wire."""
-    checked = _hints(annotations, _RESOURCE_HINTS, what)
-    if checked is None:
+    if annotations is None:
         return None
-    audience = checked.get("audience", ())
-    if isinstance(audience, str) or not {*audience} <= {"user", "assistant"}:
-        raise SetupError(
-            f'{what}: audience is a list of "user" and "assistant", not {audience!r}'
-        )
-    priority = checked.get("priority", 0)
-    if not isinstance(priority, (int, float)) or not 0 <= priority <= 1:
-        raise SetupError(f"{what}: priority is from 0 to 1, not {priority!r}")
-    modified = checked.get("lastModified")
-    if isinstance(modified, datetime):
-        checked["lastModified"] = modified.isoformat()
-    elif modified is not None and not _is_time(modified):
-        raise SetupError(
-            f"{what}: lastModified is a datetime, or one in ISO 8601, not {modified!r}"
-        )
-    return checked
-
-
-def _is_time(text: Any) -> bool:
     try:
-        datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        return False
-    return True
+        return read_annotations(annotations)
+    except ValueError as error:
+        raise SetupError(f"{what}: {error}") from error
 
 
 def _size(size: int | None, what: str) -> int | None:

@@ -62,6 +62,10 @@ _STEPS: Final = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
 _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in _STEPS)
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
+# Of the alphabet for URLs, what the standard one does not have.
+_DASH: Final = ord("-")
+_UNDERSCORE: Final = ord("_")
+
 NAMED_ERRORS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
     {
         "parse_error": (PARSE_ERROR, "Parse error"),
@@ -193,10 +197,12 @@ def encode_value(value: Any) -> bytes:
         >>> encode(bytes([255])), encode_value(bytes([255]))
         (b'"_w=="', b'"/w=="')
     """
-    if isinstance(value, Iterator):
+    # Asking an abstract class takes as long as encoding what is small.
+    if type(value) not in (dict, list) and isinstance(value, Iterator):
         value = list(value)
     encoded = encode(value)
-    if (b"-" in encoded or b"_" in encoded) and _holds_bytes(value, encoded):
+    may_differ = _DASH in encoded or _UNDERSCORE in encoded
+    if may_differ and _holds_bytes(value, encoded):
         # What it iterates over was encoded, and is gone.
         with contextlib.suppress(_IteratorError):
             return _to_json(_mended(value))
