@@ -1,5 +1,4 @@
-from mcpkit import App, ProtocolError
-from mcpkit.errors import RESOURCE_NOT_FOUND
+from mcpkit import App, ResourceNotFoundError
 
 app = App("catalog")
 BOOKS = {"dune": "Dune, by Frank Herbert", "emma": "Emma, by Jane Austen"}
@@ -21,7 +20,7 @@ def stock() -> dict[str, int]:
 def book(key: str) -> str:
     """Read about one book."""
     if key not in BOOKS:
-        raise ProtocolError(RESOURCE_NOT_FOUND, f"There is no book {key}")
+        raise ResourceNotFoundError(f"There is no book {key}")
     return BOOKS[key]
 
 

@@ -13,7 +13,6 @@ app.add_resource("docs://license", HERE.parent / "LICENSE", mime_type="text/plai
 
 
 @app.resource("docs://{name}/source")
-def source(name: str) -> Path | None:
-    """Read the source of an example."""
-    path = HERE / f"{name}.py"
-    return path if path.exists() else None
+def source(name: str) -> Path:
+    """Read the source of an example. Where there is no file, nothing is found."""
+    return HERE / f"{name}.py"

@@ -1,6 +1,9 @@
 """Every file in examples/ imports, and serves what it claims."""
 
 import importlib
+import json
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +35,7 @@ LISTS: Final = {
 MARKS: Final = frozenset({"resultType", "_meta", "ttlMs", "cacheScope"})
 
 ALICE: Final = {"authorization": "Bearer alice-token"}
+PAGE: Final = "https://chat.example.com"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +78,14 @@ def structured(value: Any, text: str) -> dict[str, Any]:
 
 
 VISITS: Final = [
+    Visit(
+        example="browser",
+        lists={"tools": ["ping"]},
+        params=call("ping"),
+        answer=said("pong"),
+        served="api",
+        headers={**ALICE, "origin": PAGE},
+    ),
     Visit(
         example="caching",
         lists={"resources": ["news://today", "shop://terms"]},
@@ -196,6 +208,12 @@ VISITS: Final = [
         headers=ALICE,
     ),
     Visit(
+        example="docstrings",
+        lists={"tools": ["convert"]},
+        params=call("convert", euros=2),
+        answer=said("23.00 NOK"),
+    ),
+    Visit(
         example="embedded",
         lists={"tools": ["whoami"]},
         params=call("whoami"),
@@ -230,6 +248,13 @@ VISITS: Final = [
         },
         params=call("test_simple_text"),
         answer=said("This is a simple text response for testing."),
+    ),
+    Visit(
+        example="header",
+        lists={"tools": ["count"]},
+        params=call("count", table="books", region="eu"),
+        answer=said("There are 3 rows in books in eu."),
+        headers={"mcp-param-region": "eu"},
     ),
     Visit(
         example="hello",
@@ -309,10 +334,42 @@ VISITS: Final = [
         eras=(MODERN,),
     ),
     Visit(
+        example="schemas",
+        lists={"tools": ["query"]},
+        params=call("query", table="books"),
+        answer=said("The first 10 rows of books."),
+    ),
+    Visit(
+        example="sessions",
+        lists={"tools": ["add"]},
+        params=call("add", a=1, b=2),
+        answer=structured(3, "3"),
+        eras=(MODERN,),
+    ),
+    Visit(
+        example="signatures",
+        lists={"tools": ["book", "free", "price"]},
+        params=call("book", guest={"name": "Ada"}, arrival="2026-07-28"),
+        answer=said("A room for Ada, 1 nights from 2026-07-28."),
+    ),
+    Visit(
         example="threads",
         lists={"tools": ["blocking", "waiting", "instant"]},
         params=call("blocking"),
         answer=said("done"),
+    ),
+    Visit(
+        example="toolbox",
+        lists={"tools": ["billing_invoice", "billing_refund"]},
+        params=call("billing_refund", order="7"),
+        answer=said("Refunded 7."),
+    ),
+    Visit(
+        example="toolbox",
+        lists={"tools": ["invoice"]},
+        params=call("invoice", order="7"),
+        answer=said("Sent the invoice of 7."),
+        served="public",
     ),
     Visit(
         example="tools",
@@ -328,10 +385,27 @@ VISITS: Final = [
         answer=structured(3, "3"),
         eras=(MODERN,),
     ),
+    Visit(
+        example="visible",
+        lists={},
+        params=call("restock", title="Dune"),
+        answer={"code": -32602, "message": "Unknown tool: restock"},
+    ),
+    Visit(
+        example="visible",
+        lists={"tools": ["restock", "refund"]},
+        params=call("restock", title="Dune"),
+        answer=said("Ordered Dune."),
+        headers=ALICE,
+    ),
 ]
 
 ASKED: Final = [
-    pytest.param(visit, version, id=f"{visit.example}, {visit.path}, {version}")
+    pytest.param(
+        visit,
+        version,
+        id=" ".join([visit.example, visit.served, visit.path, *visit.headers, version]),
+    )
     for visit in VISITS
     for version in visit.eras
 ]
@@ -362,6 +436,59 @@ async def test_an_example_lists_what_it_has(visit: Visit, version: str) -> None:
 async def test_an_example_answers_a_call(visit: Visit, version: str) -> None:
     answer = await ask(visit, version, visit.method, visit.params)
     assert {k: answer[k] for k in answer if k not in MARKS} == visit.answer
+
+
+@pytest.mark.parametrize(
+    ("example", "result"),
+    [("transport", {}), ("sessions", {"structuredContent": {"result": 3}})],
+)
+def test_an_example_serves_lines_over_a_pipe(
+    example: str, result: Mapping[str, Any]
+) -> None:
+    """What was negotiated is known where the session is passed on."""
+    client = {"name": "pipe", "version": "1.0"}
+    params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client}
+    lines: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": params},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": call("add", a=1, b=2)},
+    ]
+    done = subprocess.run(  # noqa: S603  # our own example
+        [sys.executable, "-m", f"examples.{example}"],
+        input="".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines),
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=30,
+        cwd=EXAMPLES.parent,
+    )
+    opened, called = map(json.loads, done.stdout.splitlines())
+    assert opened["result"]["protocolVersion"] == LEGACY
+    assert called == {"jsonrpc": "2.0", "id": 2, "result": {**said("3"), **result}}
+
+
+async def test_a_browser_may_ask_before_it_has_a_token() -> None:
+    """Fetch standard: CORS-preflight fetch; it has no credentials."""
+    asked = {
+        "origin": PAGE,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization,content-type,mcp-method",
+    }
+    api = importlib.import_module("examples.browser").api
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=api), base_url="http://localhost"
+    ) as client:
+        preflight = await client.options("/mcp", headers=asked)
+        refused = await client.post("/mcp", headers={"origin": PAGE}, json={})
+    told = preflight.headers
+    assert preflight.status_code == 200
+    assert told["access-control-allow-origin"] == PAGE
+    assert (
+        told["access-control-allow-headers"]
+        == (asked["access-control-request-headers"])
+    )
+    assert refused.status_code == 401
+    assert refused.headers["access-control-allow-origin"] == PAGE
 
 
 async def ask(
