@@ -2,6 +2,7 @@
 
 from mcpkit.app import App
 from mcpkit.arguments import Header
+from mcpkit.blocks import Audio, File, Image
 from mcpkit.context import Context, Session
 from mcpkit.dispatch import (
     Accepted,
@@ -18,7 +19,7 @@ from mcpkit.errors import (
     SetupError,
     ToolError,
 )
-from mcpkit.protocol.content import Audio, File, Image, Message, ResourceLink, Text
+from mcpkit.protocol.content import Message, ResourceLink, Text
 from mcpkit.protocol.methods import methods
 from mcpkit.protocol.results import Cache, Result
 from mcpkit.toolbox import Toolbox

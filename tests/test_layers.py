@@ -35,7 +35,7 @@ LAYERS: tuple[set[str], ...] = (
         "mcpkit.threads",
         "mcpkit.uris",
     },
-    {"mcpkit.docstrings", "mcpkit.schemas", "mcpkit.strict"},
+    {"mcpkit.blocks", "mcpkit.docstrings", "mcpkit.schemas", "mcpkit.strict"},
     {"mcpkit.arguments", "mcpkit.keywords", "mcpkit.outputs"},
     {"mcpkit.validation"},
     {"mcpkit.context"},

@@ -171,7 +171,7 @@ class Image(Block):
         """Refuse what is no binary data, and tell its type."""
         _check("an Image takes bytes", self.data, _BINARY)
         if self.mime_type is None:
-            kind = _sniffed(self.data, "image/") or "image/png"
+            kind = sniff(self.data, "image/") or "image/png"
             object.__setattr__(self, "mime_type", kind)
 
     def members(self) -> dict[str, Any]:
@@ -196,7 +196,7 @@ class Audio(Block):
         """Refuse what is no binary data, and tell its type."""
         _check("an Audio takes bytes", self.data, _BINARY)
         if self.mime_type is None:
-            kind = _sniffed(self.data, "audio/") or "audio/wav"
+            kind = sniff(self.data, "audio/") or "audio/wav"
             object.__setattr__(self, "mime_type", kind)
 
     def members(self) -> dict[str, Any]:
@@ -237,8 +237,17 @@ _BEGINNINGS: Final[Mapping[str, re.Pattern[bytes]]] = MappingProxyType(
 )
 
 
-def _sniffed(data: BinaryData, family: str) -> str | None:
-    """Return the MIME type of data by how it begins, if it is of a family."""
+def sniff(data: BinaryData, family: str) -> str | None:
+    """Return the MIME type of data by how it begins, if it is known.
+
+    Args:
+        data: The data.
+        family: "image/" or "audio/"; of another type it is not.
+
+    Example:
+        >>> sniff(b"GIF89a", "image/"), sniff(b"GIF89a", "audio/")
+        ('image/gif', None)
+    """
     for kind, beginning in _BEGINNINGS.items():
         if kind.startswith(family) and beginning.match(data):
             return kind

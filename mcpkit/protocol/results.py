@@ -8,18 +8,28 @@ returns becomes one.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from mcpkit.errors import ProtocolError
 from mcpkit.protocol.content import (
     BinaryData,
     Block,
     Message,
+    as_block,
     as_blocks,
     as_contents,
     without_none,
 )
-from mcpkit.protocol.jsonrpc import Encoded, encode
+from mcpkit.protocol.jsonrpc import Encoded, encode_value
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    T = TypeVarWithDefault("T", default=Any)
+else:
+    T = TypeVar("T")
+
+V = TypeVar("V")
 
 Kind: TypeAlias = Literal[
     "text",
@@ -40,6 +50,11 @@ Kind: TypeAlias = Literal[
     "task",
 ]
 CacheScope: TypeAlias = Literal["private", "public"]
+
+Content: TypeAlias = (
+    str | Block | Mapping[str, Any] | Sequence[str | Block | Mapping[str, Any]]
+)
+"""What the content of a tool's result is made of."""
 
 Contents: TypeAlias = Mapping[str, Any] | Block | str | BinaryData | PurePath
 """What the contents of a resource are made of."""
@@ -74,12 +89,15 @@ class Cache:
 
 # Not frozen: one is made for each request, and freezing triples what that costs.
 @dataclass(slots=True, kw_only=True)
-class Result:
+class Result(Generic[T]):
     """What a handler or a method made of a request, made by one of the builders.
 
     The builders take `metadata`, which is added to the result's `_meta`, and
     those of cacheable results `ttl_ms` and `cache_scope`, which override the
     defaults of the app and of the resource for this one response.
+
+    A tool that is annotated with `Result[T]` declares what `T` does, and may
+    return a `T` or a result that holds one.
 
     Attributes:
         kind: Which builder made it.
@@ -101,7 +119,9 @@ class Result:
     object_schema: bool | None = None
 
     @classmethod
-    def text(cls, text: str, *, metadata: Mapping[str, Any] | None = None) -> "Result":
+    def text(
+        cls, text: str, *, metadata: Mapping[str, Any] | None = None
+    ) -> "Result[Any]":
         """A tool's result of one text.
 
         Example:
@@ -112,43 +132,51 @@ class Result:
 
     @classmethod
     def structured(
-        cls, value: Any, *, metadata: Mapping[str, Any] | None = None
-    ) -> "Result":
-        """A tool's result of structured content, with its JSON as a text.
+        cls,
+        value: V,
+        *,
+        content: Content | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "Result[V]":
+        """A tool's result of structured content.
 
         Args:
             value: Anything with a JSON form.
+            content: What the model reads. By default the JSON of the value, as a
+                text.
             metadata: Members of the result's `_meta`.
         """
-        return cls(kind="structured", value=value, metadata=metadata)
+        if content is None:
+            return Result(kind="structured", value=value, metadata=metadata)
+        held = {"content": as_blocks(content), "structuredContent": value}
+        return Result(kind="raw", value=held, metadata=metadata)
 
     @classmethod
     def content(
-        cls,
-        blocks: str
-        | Block
-        | Mapping[str, Any]
-        | Sequence[str | Block | Mapping[str, Any]],
-        *,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> "Result":
+        cls, blocks: Content, *, metadata: Mapping[str, Any] | None = None
+    ) -> "Result[Any]":
         """A tool's result of one content block, or a list of them."""
         return cls(kind="resource", value=as_blocks(blocks), metadata=metadata)
 
-    resource = content
+    @classmethod
+    def resource(
+        cls, blocks: Content, *, metadata: Mapping[str, Any] | None = None
+    ) -> "Result[Any]":
+        """The same as `content`, under the name that its kind has."""
+        return cls.content(blocks, metadata=metadata)
 
     @classmethod
     def error(
         cls,
-        message: str,
+        message: Content,
         *,
         cause: BaseException | None = None,
         metadata: Mapping[str, Any] | None = None,
-    ) -> "Result":
-        """A tool's result that reports a failure, as `isError` and a text.
+    ) -> "Result[Any]":
+        """A tool's result that reports a failure, as `isError`.
 
         Args:
-            message: What the model reads.
+            message: What the model reads, a text as a rule.
             cause: The exception behind it, for the log. Never sent.
             metadata: Members of the result's `_meta`.
         """
@@ -157,14 +185,20 @@ class Result:
     @classmethod
     def raw(
         cls, value: Mapping[str, Any], *, metadata: Mapping[str, Any] | None = None
-    ) -> "Result":
+    ) -> "Result[Any]":
         """A tool's result in wire form; `content` and `isError` have defaults."""
+        content = value.get("content")
+        if isinstance(content, (list, tuple)):
+            blocks = [
+                item.wire() if isinstance(item, Block) else item for item in content
+            ]
+            value = {**value, "content": blocks}
         return cls(kind="raw", value=value, metadata=metadata)
 
     @classmethod
     def wire(
         cls, value: Mapping[str, Any], *, metadata: Mapping[str, Any] | None = None
-    ) -> "Result":
+    ) -> "Result[Any]":
         """A result that has its shape already; only the era's marks are added.
 
         A `resultType` of its own is kept, for the results of extensions.
@@ -174,14 +208,14 @@ class Result:
     @classmethod
     def tools(
         cls, definitions: Sequence[Mapping[str, Any]], next_cursor: str | None = None
-    ) -> "Result":
+    ) -> "Result[Any]":
         """The answer to `tools/list`."""
         return cls(kind="tools", value=_page("tools", definitions, next_cursor))
 
     @classmethod
     def resources(
         cls, definitions: Sequence[Mapping[str, Any]], next_cursor: str | None = None
-    ) -> "Result":
+    ) -> "Result[Any]":
         """The answer to `resources/list`."""
         page = _page("resources", definitions, next_cursor)
         return cls(kind="resources", value=page)
@@ -189,7 +223,7 @@ class Result:
     @classmethod
     def resource_templates(
         cls, definitions: Sequence[Mapping[str, Any]], next_cursor: str | None = None
-    ) -> "Result":
+    ) -> "Result[Any]":
         """The answer to `resources/templates/list`."""
         page = _page("resourceTemplates", definitions, next_cursor)
         return cls(kind="resource_templates", value=page)
@@ -197,7 +231,7 @@ class Result:
     @classmethod
     def prompts(
         cls, definitions: Sequence[Mapping[str, Any]], next_cursor: str | None = None
-    ) -> "Result":
+    ) -> "Result[Any]":
         """The answer to `prompts/list`."""
         return cls(kind="prompts", value=_page("prompts", definitions, next_cursor))
 
@@ -209,7 +243,7 @@ class Result:
         metadata: Mapping[str, Any] | None = None,
         ttl_ms: int | None = None,
         cache_scope: CacheScope | None = None,
-    ) -> "Result":
+    ) -> "Result[Any]":
         """The contents of a resource, one element or a list of them.
 
         Args:
@@ -235,7 +269,7 @@ class Result:
         *,
         description: str | None = None,
         metadata: Mapping[str, Any] | None = None,
-    ) -> "Result":
+    ) -> "Result[Any]":
         """The messages of a prompt, one or a list of them.
 
         A text stands for a message of the user.
@@ -259,7 +293,7 @@ class Result:
         *,
         total: int | None = None,
         has_more: bool | None = None,
-    ) -> "Result":
+    ) -> "Result[Any]":
         """Suggestions for an argument, the most relevant first.
 
         Args:
@@ -282,7 +316,7 @@ class Result:
         return cls(kind="completion", value={"completion": without_none(sent)})
 
     @classmethod
-    def subscription(cls, metadata: Mapping[str, Any]) -> "Result":
+    def subscription(cls, metadata: Mapping[str, Any]) -> "Result[Any]":
         """The end of a stream of notifications."""
         return cls(kind="subscription", value={}, metadata=metadata)
 
@@ -291,7 +325,7 @@ class Result:
         cls,
         input_requests: Mapping[str, Any] | None = None,
         request_state: str | None = None,
-    ) -> "Result":
+    ) -> "Result[Any]":
         """A question to the client, which may retry the request with an answer.
 
         Args:
@@ -309,7 +343,7 @@ class Result:
         return cls(kind="input_required", value=without_none(value))
 
     @classmethod
-    def task(cls, task: Mapping[str, Any]) -> "Result":
+    def task(cls, task: Mapping[str, Any]) -> "Result[Any]":
         """A task that was created in place of an answer, in its wire form."""
         return cls(kind="task", value=task)
 
@@ -327,7 +361,7 @@ class Result:
             case "structured":
                 encoded = self.value
                 if not isinstance(encoded, Encoded):
-                    encoded = Encoded(encode(encoded))
+                    encoded = Encoded(encode_value(encoded))
                 content = [{"type": "text", "text": encoded.decode()}]
                 return {
                     "content": content,
@@ -337,7 +371,7 @@ class Result:
             case "resource":
                 return _tool_result(self.value)
             case "error":
-                return _tool_result([{"type": "text", "text": self.value}], failed=True)
+                return _tool_result(as_blocks(self.value), failed=True)
             case "resource_read":
                 contents = self.value["contents"]
                 return {"contents": [as_contents(item) for item in contents]}
@@ -354,9 +388,9 @@ Outcome: TypeAlias = Result | ProtocolError
 def normalize(value: Any) -> Result:
     """Make a result of what a tool returned.
 
-    A `Result` stays as it is, a string becomes a text, content blocks (one, or a
-    list with nothing else but texts) become content, `None` empty content, and
-    anything else structured content.
+    A `Result` stays as it is, a string becomes a text, a content block and a list
+    with one in it content, `None` empty content, and anything else structured
+    content. What is no content in a list that has some becomes a text.
 
     Example:
         >>> normalize("3").kind, normalize(3).kind, normalize(None).members()
@@ -371,17 +405,17 @@ def normalize(value: Any) -> Result:
             return Result.content([])
         case Block():
             return Result.content(value)
-        case list() | tuple() if has_blocks(value):
-            return Result.content(value)
+        case list() | tuple() if any(isinstance(item, Block) for item in value):
+            return Result.content(
+                [_as_content(item) for item in value if item is not None]
+            )
         case _:
             return Result.structured(value)
 
 
-def has_blocks(values: Sequence[Any]) -> bool:
-    """Whether a sequence is content: blocks, and between them texts."""
-    return any(isinstance(item, Block) for item in values) and all(
-        isinstance(item, (str, Block)) for item in values
-    )
+def _as_content(value: Any) -> dict[str, Any]:
+    shown = isinstance(value, (str, Block))
+    return as_block(value if shown else encode_value(value).decode())
 
 
 def _tool_result(

@@ -8,14 +8,13 @@ from typing import Any, get_args
 import pytest
 
 from mcpkit.protocol import results as module
-from mcpkit.protocol.content import File, Image, Message, Text, resource_contents
+from mcpkit.protocol.content import Image, Message, Text, resource_contents
 from mcpkit.protocol.jsonrpc import Encoded
 from mcpkit.protocol.results import (
     Cache,
     CacheScope,
     Kind,
     Result,
-    has_blocks,
     normalize,
 )
 
@@ -37,6 +36,16 @@ BUILT: list[tuple[str, Result, Kind, dict[str, Any]]] = [
         {
             "content": [{"type": "text", "text": '{"a":[1,null]}'}],
             "structuredContent": Encoded(b'{"a":[1,null]}'),
+            "isError": False,
+        },
+    ),
+    (
+        "structured/2, with content of its own",
+        Result.structured({"a": 1}, content=["3", Image(b"a")]),
+        "raw",
+        {
+            "content": [TEXT, PICTURE],
+            "structuredContent": {"a": 1},
             "isError": False,
         },
     ),
@@ -79,6 +88,12 @@ BUILT: list[tuple[str, Result, Kind, dict[str, Any]]] = [
         {"content": [], "isError": False},
     ),
     ("error/2", Result.error("3"), "error", {"content": [TEXT], "isError": True}),
+    (
+        "error/2, of content",
+        Result.error(["3", Image(b"a")]),
+        "error",
+        {"content": [TEXT, PICTURE], "isError": True},
+    ),
     ("raw/1, of nothing", Result.raw({}), "raw", {"content": [], "isError": False}),
     (
         "raw/1",
@@ -370,6 +385,11 @@ NORMALIZED: list[tuple[str, Any, Result]] = [
     ("an image", Image(b"a"), Result.content([PICTURE])),
     ("a list of blocks", [Text("3"), Image(b"a")], Result.content([TEXT, PICTURE])),
     ("blocks and texts", ("3", Image(b"a")), Result.content([TEXT, PICTURE])),
+    (
+        "blocks and what is none",
+        [Image(b"a"), {"a": 1}, None, 3, b"\xff"],
+        Result.content([PICTURE, '{"a":1}', "3", '"/w=="']),
+    ),
 ]
 
 
@@ -385,17 +405,6 @@ def test_a_result_stays_as_it_is() -> None:
     """Seed Snodo.Result: normalize/1, a result is returned unchanged."""
     result = Result.text("3")
     assert normalize(result) is result
-
-
-def test_blocks_among_other_values_are_no_content() -> None:
-    """Ours: a list of content holds blocks, and between them texts."""
-    sequences: list[list[Any]] = [[], ["3"], [Text("3"), 3], [File("a:b", "3"), "3"]]
-    assert [has_blocks(sequence) for sequence in sequences] == [
-        False,
-        False,
-        False,
-        True,
-    ]
 
 
 def test_the_examples_hold() -> None:
