@@ -403,6 +403,22 @@ def _replace(
     return True
 
 
+def find_non_finite(value: Any) -> str | None:
+    """Return what `non_finite` does, at once where a large value holds none.
+
+    Args:
+        value: What was encoded before, so that its iterators are read.
+    """
+    try:
+        constants = to_json(value, inf_nan_mode="constants", fallback=str)
+    # There is half a surrogate pair in it.
+    except ValueError:
+        return non_finite(value)
+    if b"NaN" in constants or b"Infinity" in constants:
+        return non_finite(value)
+    return None
+
+
 def non_finite(value: Any, path: str = "") -> str | None:
     """Return the dotted path of a NaN or an infinity in a value, if it holds one.
 

@@ -28,7 +28,7 @@ from pydantic_core import (
 )
 
 from mcpkit.errors import MCPKitError
-from mcpkit.faults import MAX_FAULTS, non_finite
+from mcpkit.faults import MAX_FAULTS, find_non_finite
 from mcpkit.protocol.jsonrpc import encode, encode_value
 from mcpkit.schemas import Untitled
 
@@ -150,12 +150,9 @@ class Output:
         dumped = self._serializer.to_python(
             value, mode="json", by_alias=True, warnings=False
         )
-        constants = to_json(dumped, inf_nan_mode="constants")
-        # Looking at each part takes long where much is null for other reasons.
-        if b"NaN" in constants or b"Infinity" in constants:
-            path = non_finite(dumped)
-            if path is not None:
-                raise OutputError(f"{path or 'the value'}: not a finite number")
+        path = find_non_finite(dumped)
+        if path is not None:
+            raise OutputError(f"{path or 'the value'}: not a finite number")
 
 
 def _described(error: ValidationError) -> str:

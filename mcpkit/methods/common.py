@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 from mcpkit.components import Component, HandlerError, abandon, leave
 from mcpkit.context import Context
 from mcpkit.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, ScopeError
-from mcpkit.faults import non_finite
+from mcpkit.faults import find_non_finite
 from mcpkit.protocol.capabilities import check_capabilities
 from mcpkit.protocol.inputs import required_capabilities
 from mcpkit.protocol.jsonrpc import is_object
@@ -143,7 +143,7 @@ def unknown(
 
 def warn_of_null(what: str, value: Any) -> None:
     """Log that NaN or an infinity became null, where the value holds one."""
-    path = non_finite(value)
+    path = find_non_finite(value)
     if path is not None:
         path = printable(path or "it")
         logger.warning("%s: NaN or an infinity became null: %s", what, path)

@@ -31,7 +31,7 @@ from mcpkit.methods.common import (
     warn_of_null,
 )
 from mcpkit.protocol.content import Block, as_contents, resource_contents
-from mcpkit.protocol.jsonrpc import encode
+from mcpkit.protocol.jsonrpc import encode, encode_value
 from mcpkit.protocol.results import Result
 from mcpkit.server import Server
 from mcpkit.threads import Threads
@@ -171,9 +171,11 @@ def _items(value: Any, uri: str, mime_type: str | None) -> list[Any]:
         case list() | tuple() if any(isinstance(item, _CONTENTS) for item in value):
             return list(value)
         case _:
-            warn_of_null(f"resource {uri!r}", value)
-            text, kind = encode(value).decode(), mime_type or "application/json"
-            return [resource_contents(uri, text, kind)]
+            encoded = encode_value(value)
+            if b"null" in encoded:
+                warn_of_null(f"resource {uri!r}", value)
+            kind = mime_type or "application/json"
+            return [resource_contents(uri, encoded.decode(), kind)]
 
 
 async def _with_files(

@@ -52,9 +52,12 @@ async def call_tool(server: Server, context: Context) -> Result:
     # Whatever it is ends this request alone, an exit that a validator asks for too.
     except BaseException as error:  # noqa: BLE001
         return await _failed(server, context, tool, error)
-    if result.kind == "structured" and b"null" in result.value:
-        held = value.value if isinstance(value, Result) else value
-        warn_of_null(f"tool {tool.name!r}", held)
+    if result.kind == "structured":
+        if b"null" in result.value:
+            held = value.value if isinstance(value, Result) else value
+            warn_of_null(f"tool {tool.name!r}", held)
+    elif result.kind == "raw" and b"null" in result.value.get("structuredContent", b""):
+        warn_of_null(f"tool {tool.name!r}", value.value["structuredContent"])
     return settle(server, context, result, tool.name, arguments)
 
 
