@@ -2,9 +2,10 @@ from datetime import date
 
 from pydantic import BaseModel
 
-from mcpkit import App, File, ResourceLink, Result, Text
+from mcpkit import App, Image, Result, Text
 
 app = App("returns")
+DOT = bytes.fromhex("47494638396101000100800000ff0000ffffff2c00000000010001000002")
 
 
 class Forecast(BaseModel):
@@ -27,13 +28,13 @@ def numbers() -> Forecast:
 
 
 @app.tool
-def blocks() -> list[Text | File | ResourceLink]:
+def blocks() -> list[Text | Image]:
     """Return content blocks, in the order in which they are shown."""
-    map_of_oslo = ResourceLink("maps://oslo", "Map of Oslo", mime_type="image/png")
-    return [Text("Here:"), File("notes://1", "Bring a hat."), map_of_oslo]
+    return [Text("Here it is:", annotations={"audience": ["user"]}), Image(DOT)]
 
 
 @app.tool
-def by_hand() -> Result:
-    """Return a result that is built by hand, with `_meta` of its own."""
-    return Result.text("Sun.", metadata={"example.com/model": "v2"})
+def both() -> Result[Forecast]:
+    """Return a structure, with words of its own for the model, and a `_meta`."""
+    made_by = {"example.com/model": "v2"}
+    return Result.structured(numbers(), content="21 and a half.", metadata=made_by)

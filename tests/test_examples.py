@@ -319,7 +319,7 @@ VISITS: Final = [
     ),
     Visit(
         example="returns",
-        lists={"tools": ["words", "numbers", "blocks", "by_hand"]},
+        lists={"tools": ["words", "numbers", "blocks", "both"]},
         params=call("numbers"),
         answer=structured(
             {"day": "2026-07-28", "degrees": 21.5},
