@@ -5,9 +5,12 @@ import gc
 import inspect
 import weakref
 from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 import mcpkit.toolbox
 from mcpkit import App, Cache, Context, Result, SetupError, Toolbox
@@ -726,3 +729,193 @@ def test_an_app_keeps_what_it_includes() -> None:
     app.include(with_tool("x"), prefix="b_")
     gc.collect()
     assert keys(app, "tools") == ["b_x"]
+
+
+@dataclass
+class Model:
+    """What was registered in each toolbox, and what includes what.
+
+    Attributes:
+        own: By toolbox, kind and key: which registration it is, and its tags.
+        included: By toolbox: which others, under which prefix, by which tags.
+    """
+
+    own: list[dict[tuple[str, Any], tuple[int, frozenset[str]]]]
+    included: list[list[tuple[int, str, frozenset[str] | None]]]
+
+    def state(self, index: int) -> dict[tuple[str, Any], tuple[int, frozenset[str]]]:
+        """Return what a toolbox has.
+
+        Raises:
+            LookupError: Two registrations would have one key.
+        """
+        found = dict(self.own[index])
+        for other, prefix, tags in self.included[index]:
+            state = self.state(other)
+            for (kind, key), kept in state.items():
+                selected = kept[1]
+                if kind == "completions":
+                    selected = state.get(("prompts", key[0]), (0, frozenset()))[1]
+                if tags is not None and not tags & selected:
+                    continue
+                there = (kind, _prefixed(kind, key, prefix))
+                if found.setdefault(there, kept)[0] != kept[0]:
+                    raise LookupError
+        return found
+
+    def states(self) -> list[Any]:
+        """Return what each of them has."""
+        return [self.state(index) for index in range(len(self.own))]
+
+    def drop_completions(self, before: list[Any]) -> None:
+        """Take away the completions of prompts that are gone."""
+        for own, old, new in zip(self.own, before, self.states(), strict=True):
+            gone = {key for key in old if key[0] == "prompts"} - new.keys()
+            for place in list(own):
+                if place[0] == "completions" and ("prompts", place[1][0]) in gone:
+                    del own[place]
+
+
+def _prefixed(kind: str, key: Any, prefix: str) -> Any:
+    if kind == "completions":
+        return f"{prefix}{key[0]}", key[1]
+    return key if kind == "resources" else f"{prefix}{key}"
+
+
+def of_title(title: str) -> str:
+    raise NotImplementedError
+
+
+BOXES = 3
+NAMES = st.sampled_from(["x", "a_x"])
+TAGS = st.frozensets(st.sampled_from("pq"))
+WHICH = st.integers(0, BOXES - 1)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("include"),
+            WHICH,
+            WHICH,
+            st.sampled_from(["", "a_"]),
+            st.none() | st.frozensets(st.sampled_from("pq"), min_size=1),
+        ),
+        st.tuples(
+            st.just("add"),
+            WHICH,
+            st.sampled_from(["tools", "prompts", "resources", "completions"]),
+            NAMES,
+            TAGS,
+        ),
+        st.tuples(
+            st.just("remove"),
+            WHICH,
+            st.sampled_from(["tools", "prompts", "resources", "completions"]),
+            NAMES,
+        ),
+    ),
+    min_size=10,
+    max_size=40,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=STEPS)
+def test_any_parts_have_what_follows_from_each_other(steps: list[Any]) -> None:
+    """Ours: a change that is refused anywhere is made nowhere."""
+    boxes = [Toolbox() for _ in range(BOXES)]
+    model = Model([{} for _ in boxes], [[] for _ in boxes])
+    heard: list[list[str]] = [[] for _ in boxes]
+    for box, kinds in zip(boxes, heard, strict=True):
+        box.registry.listen(kinds.append)
+    numbers = {}
+    for number, step in enumerate(steps, 1):
+        planned = deepcopy(model)
+        for kinds in heard:
+            kinds.clear()
+        before = model.states()
+        allowed = _plan(planned, step, number)
+        try:
+            _take(boxes, step)
+        except (SetupError, KeyError):
+            assert not allowed
+        else:
+            assert allowed
+            planned.drop_completions(before)
+            model = planned
+        if step[0] == "add" and allowed:
+            box = boxes[step[1]]
+            place = _place(step)
+            numbers[id(getattr(box.registry, place[0])[place[1]].signature)] = number
+        for box, kinds, old, new in zip(
+            boxes, heard, before, model.states(), strict=True
+        ):
+            found = {
+                (kind, key): numbers[id(component.signature)]
+                for kind in ("tools", "prompts", "resources", "completions")
+                for key, component in getattr(box.registry, kind).items()
+            }
+            assert found == {place: kept[0] for place, kept in new.items()}
+            changed = {
+                kind
+                for kind, key in old.keys() | new.keys()
+                if old.get((kind, key)) != new.get((kind, key))
+            }
+            assert sorted(kinds) == sorted(changed - {"completions"})
+
+
+def _place(step: Any) -> tuple[str, Any]:
+    _, _, kind, name, *_ = step
+    if kind == "completions":
+        return kind, (name, "title")
+    return kind, f"{name}://x" if kind == "resources" else name
+
+
+def _plan(model: Model, step: Any, number: int) -> bool:
+    """Make a step in the model, and tell whether it may be made."""
+    index = step[1]
+    if step[0] == "include":
+        _, _, other, prefix, tags = step
+        model.included[index].append((other, prefix, tags))
+    elif step[0] == "add":
+        model.own[index][_place(step)] = (number, step[4])
+    elif model.own[index].pop(_place(step), None) is None:
+        return False
+    try:
+        model.states()
+    except (LookupError, RecursionError):
+        return False
+    return True
+
+
+def _take(boxes: list[Toolbox], step: Any) -> None:
+    """Make a step."""
+    box = boxes[step[1]]
+    match step:
+        case "include", _, other, prefix, tags:
+            box.include(boxes[other], prefix=prefix, tags=tags)
+        case "add", _, kind, name, tags:
+            ADD[kind](box, name, tags)
+        case _, _, kind, name:
+            TAKE_AWAY[kind](box, name)
+
+
+ADD: dict[str, Callable[[Toolbox, str, Any], Any]] = {
+    "tools": lambda box, name, tags: box.add_tool(
+        say(name), name=name, tags=tags, replace=True
+    ),
+    "prompts": lambda box, name, tags: box.add_prompt(
+        of_title, name=name, tags=tags, replace=True
+    ),
+    "resources": lambda box, name, tags: box.add_resource(
+        f"{name}://x", say(name), tags=tags, replace=True
+    ),
+    "completions": lambda box, name, _: box.add_completion(
+        name, "title", of_value, replace=True
+    ),
+}
+TAKE_AWAY: dict[str, Callable[[Toolbox, str], Any]] = {
+    "tools": lambda box, name: box.remove_tool(name),
+    "prompts": lambda box, name: box.remove_prompt(name),
+    "resources": lambda box, name: box.remove_resource(f"{name}://x"),
+    "completions": lambda box, name: box.remove_completion(name, "title"),
+}
