@@ -12,6 +12,7 @@ instance passes as it is, if nothing in it was changed to another type since, an
 what else may become one is validated as the class has it.
 """
 
+import contextlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -120,7 +121,7 @@ class Output:
         )
         union = SchemaSerializer(core_schema.union_schema([schema, other]))
 
-        def encode(value: Any) -> bytes:
+        def encode_instance(value: Any) -> bytes:
             try:
                 encoded = union.to_json(value, by_alias=True, warnings=False)
             except PydanticSerializationError:
@@ -129,7 +130,7 @@ class Output:
                 return self._encode_checked(value)
             return encoded
 
-        return encode
+        return encode_instance
 
     def _encode_checked(self, value: Any) -> bytes:
         """Encode what was made by anybody, and may have been changed since."""
@@ -147,9 +148,14 @@ class Output:
 
     def _check_finite(self, value: Any) -> None:
         """Refuse NaN and the infinities, which became null: that is no number."""
-        dumped = self._serializer.to_python(
-            value, mode="json", by_alias=True, warnings=False
-        )
+        options: Any = {"by_alias": True, "warnings": False}
+        # What is left where `None` is left out is rarely anything else, and then
+        # nothing is built to find out.
+        with contextlib.suppress(PydanticSerializationError):
+            encoded = self._serializer.to_json(value, exclude_none=True, **options)
+            if b"null" not in encoded:
+                return
+        dumped = self._serializer.to_python(value, mode="json", **options)
         path = find_non_finite(dumped)
         if path is not None:
             raise OutputError(f"{path or 'the value'}: not a finite number")

@@ -4,6 +4,7 @@
     a block, a list of blocks and str    content           no output schema
     Any, Result, what has no schema      whatever it is    no output schema
     Result[T], Awaitable[T]              as T
+    Iterator[T]                          as list[T]
     anything else                        structured        the schema of the type
 
 A `Result` may be returned in place of any of them. Under an output schema it holds
@@ -13,7 +14,7 @@ what the schema describes, unless it reports an error.
 import inspect
 import types
 import typing
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, Protocol, TypeVar
 
@@ -196,6 +197,8 @@ def _unwrapped(hint: Any) -> Any:
         return Any
     if origin in (Result, Awaitable, Coroutine):
         return _unwrapped(arguments[-1])
+    if origin in (Iterator, Generator):
+        return list[arguments[0]]  # type: ignore[valid-type]  # worked out here
     if origin is Annotated:
         return Annotated[(_unwrapped(arguments[0]), *arguments[1:])]
     if origin in (typing.Union, types.UnionType):
@@ -255,7 +258,7 @@ def _content(members: list[Any]) -> Returns:
 def _is_list(hint: Any) -> bool:
     origin = typing.get_origin(hint)
     return inspect.isclass(origin) and any(
-        issubclass(one, origin) for one in (list, tuple, Iterator)
+        issubclass(one, origin) for one in (list, tuple)
     )
 
 
