@@ -108,13 +108,13 @@ def test_ratios_are_taken_round_by_round() -> None:
 
 def test_a_server_is_loaded_and_stops() -> None:
     with serving("mcpkit") as (port, pid):
-        rate = load(port, pid, checked_request(port, CALL, "mcpkit"), 0.05)
+        rate = load(port, pid, checked_request(port, CALL, "mcpkit"), 0.5)
     assert (rate.requests > 0, rate.share > 0) == (True, True)
 
 
-def test_a_server_that_ends_fails_the_load() -> None:
+def test_an_answer_that_is_not_200_ends_the_load() -> None:
     with (
         serving("mcpkit") as (port, pid),
         pytest.raises(ConnectionError),
     ):
-        load(port, pid, b"POST / HTTP/1.1\r\nhost: localhost\r\n\r\n", 0.05)
+        load(port, pid, b"POST / HTTP/1.1\r\nhost: localhost\r\n\r\n", 30)
