@@ -2,6 +2,10 @@
 
 import base64
 import doctest
+import math
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -23,6 +27,7 @@ from mcpkit.protocol.content import (
     resource_contents,
     without_none,
 )
+from mcpkit.protocol.jsonrpc import encode
 from mcpkit.protocol.modern import to_response
 from mcpkit.protocol.results import Result
 from tests.wire import check_response
@@ -98,6 +103,16 @@ BLOCKS: list[tuple[str, Block, dict[str, Any]]] = [
             "_meta": {},
         },
     ),
+    (
+        "a link with an icon",
+        ResourceLink("a:b", "n", icons=[{"src": "a:c"}]),
+        {
+            "type": "resource_link",
+            "uri": "a:b",
+            "name": "n",
+            "icons": [{"src": "a:c"}],
+        },
+    ),
 ]
 
 
@@ -110,6 +125,242 @@ def test_a_block_has_a_wire_form(block: Block, wire: dict[str, Any]) -> None:
     check_response(
         to_response(1, "tools/call", Result.content(block)), "tools/call", "2026-07-28"
     )
+
+
+ANNOTATED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    # id, annotations, on the wire
+    ("none", {}, {}),
+    (
+        "all",
+        {"audience": ["user", "assistant"], "priority": 0.5},
+        {"audience": ["user", "assistant"], "priority": 0.5},
+    ),
+    ("nobody", {"audience": ()}, {"audience": []}),
+    ("a set", {"audience": {"user"}}, {"audience": ["user"]}),
+    ("the least", {"priority": 0}, {"priority": 0}),
+    ("the most", {"priority": 1}, {"priority": 1}),
+    (
+        "a datetime",
+        {"lastModified": datetime(2026, 7, 28, 1, 2, tzinfo=UTC)},
+        {"lastModified": "2026-07-28T01:02:00+00:00"},
+    ),
+    ("a date", {"lastModified": date(2026, 7, 28)}, {"lastModified": "2026-07-28"}),
+    (
+        "ISO 8601",
+        {"lastModified": "2025-01-12T15:00:58Z"},
+        {"lastModified": "2025-01-12T15:00:58Z"},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "wire"), [pytest.param(*row, id=name) for name, *row in ANNOTATED]
+)
+def test_annotations_have_a_wire_form(
+    annotations: dict[str, Any], wire: dict[str, Any]
+) -> None:
+    """Spec 2026-07-28, server/resources: Annotations."""
+    block = Text("3", annotations=annotations)
+    assert block.wire() == {"type": "text", "text": "3", "annotations": wire}
+
+
+NOT_ANNOTATIONS: list[tuple[str, dict[str, Any], str]] = [
+    # id, annotations, what is told
+    (
+        "another audience",
+        {"audience": ["model"]},
+        'audience is a list of "user" and "assistant", not [\'model\']',
+    ),
+    (
+        "an audience that is no list",
+        {"audience": "user"},
+        'audience is a list of "user" and "assistant", not \'user\'',
+    ),
+    (
+        "a list of lists",
+        {"audience": [["user"]]},
+        'audience is a list of "user" and "assistant", not [[\'user\']]',
+    ),
+    (
+        "nothing",
+        {"audience": None},
+        'audience is a list of "user" and "assistant", not None',
+    ),
+    ("above all", {"priority": 1.5}, "priority is from 0 to 1, not 1.5"),
+    ("below all", {"priority": -1}, "priority is from 0 to 1, not -1"),
+    ("no number", {"priority": math.nan}, "priority is from 0 to 1, not nan"),
+    ("a truth", {"priority": True}, "priority is from 0 to 1, not True"),
+    ("a text", {"priority": "1"}, "priority is from 0 to 1, not '1'"),
+    (
+        "yesterday",
+        {"lastModified": "yesterday"},
+        "lastModified is a datetime, or one in ISO 8601, not 'yesterday'",
+    ),
+    (
+        "a number",
+        {"lastModified": 3},
+        "lastModified is a datetime, or one in ISO 8601, not 3",
+    ),
+    (
+        "Python's name",
+        {"last_modified": "2025-01-12"},
+        "'last_modified' is none of the annotations audience, lastModified, priority",
+    ),
+]
+
+KINDS: list[Callable[..., Block]] = [
+    lambda **given: Text("3", **given),
+    lambda **given: Image(b"", **given),
+    lambda **given: Audio(b"", **given),
+    lambda **given: File("a:b", "3", **given),
+    lambda **given: ResourceLink("a:b", "n", **given),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=["Text", "Image", "Audio", "File", "Link"])
+@pytest.mark.parametrize(
+    ("annotations", "told"),
+    [pytest.param(*row, id=name) for name, *row in NOT_ANNOTATIONS],
+)
+def test_other_annotations_are_refused_where_the_block_is_made(
+    annotations: dict[str, Any], told: str, kind: Callable[..., Block]
+) -> None:
+    """Ours. Spec 2026-07-28, schema: Annotations."""
+    with pytest.raises(ValueError, match=f"^{re.escape(told)}$"):
+        kind(annotations=annotations)
+
+
+THREE: Any = 3
+NOTHING: Any = None
+PATH: Any = "a.png"
+
+NO_BLOCKS: list[tuple[str, Callable[[], Block], str]] = [
+    # id, what makes it, what is told
+    ("a number", lambda: Text(THREE), "a Text takes a string, not a int"),
+    ("a path", lambda: Image(PATH), "an Image takes bytes, not a str"),
+    ("nothing", lambda: Audio(NOTHING), "an Audio takes bytes, not a NoneType"),
+    (
+        "an object",
+        lambda: File("a:b", THREE),
+        "a File takes a string or bytes, not a int",
+    ),
+    ("no URI", lambda: File(THREE, "3"), "the URI of a File is a string, not a int"),
+    (
+        "no link",
+        lambda: ResourceLink(THREE, "n"),
+        "the URI of a ResourceLink is a string, not a int",
+    ),
+    (
+        "no name",
+        lambda: ResourceLink("a:b", NOTHING),
+        "the name of a ResourceLink is a string, not a NoneType",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "told"), [pytest.param(*row, id=name) for name, *row in NO_BLOCKS]
+)
+def test_what_is_no_block_is_refused_where_it_is_made(
+    make: Callable[[], Block], told: str
+) -> None:
+    """Ours."""
+    with pytest.raises(TypeError) as caught:
+        make()
+    assert str(caught.value) == told
+
+
+IMAGES = [
+    # MIME type, how it begins
+    ("image/png", b"\x89PNG\r\n\x1a\n\0\0"),
+    ("image/jpeg", b"\xff\xd8\xff\xe0\0\x10JFIF"),
+    ("image/gif", b"GIF89a\1\0"),
+    ("image/gif", b"GIF87a\1\0"),
+    ("image/webp", b"RIFF\n\n\n\nWEBPVP8 "),
+    ("image/avif", b"\0\0\0\x1cftypavif"),
+    ("image/bmp", b"BM\x46\0"),
+    ("image/tiff", b"II*\0"),
+    ("image/tiff", b"MM\0*"),
+    ("image/svg+xml", b'<svg xmlns="http://www.w3.org/2000/svg"/>'),
+    ("image/svg+xml", b"\n<?xml version='1.0'?><svg/>"),
+    ("image/png", b""),
+    ("image/png", b"RIFF\0\0\0\0WAVE"),
+]
+RECORDINGS = [
+    # MIME type, how it begins
+    ("audio/wav", b"RIFF\0\0\0\0WAVEfmt "),
+    ("audio/mpeg", b"ID3\4\0"),
+    ("audio/mpeg", b"\xff\xfb\x90\0"),
+    ("audio/ogg", b"OggS\0"),
+    ("audio/flac", b"fLaC\0"),
+    ("audio/mp4", b"\0\0\0\x20ftypM4A "),
+    ("audio/aiff", b"FORM\0\0\0\0AIFF"),
+    ("audio/wav", b""),
+    ("audio/wav", b"\x89PNG\r\n\x1a\n"),
+]
+
+
+@pytest.mark.parametrize(("mime_type", "data"), IMAGES)
+def test_an_image_tells_its_mime_type(mime_type: str, data: bytes) -> None:
+    """Ours."""
+    assert [Image(data).mime_type, Image(memoryview(data)).wire()["mimeType"]] == [
+        mime_type,
+        mime_type,
+    ]
+    assert Image(data, "image/x").mime_type == "image/x"
+
+
+@pytest.mark.parametrize(("mime_type", "data"), RECORDINGS)
+def test_a_recording_tells_its_mime_type(mime_type: str, data: bytes) -> None:
+    """Ours."""
+    assert [Audio(data).mime_type, Audio(bytearray(data)).wire()["mimeType"]] == [
+        mime_type,
+        mime_type,
+    ]
+    assert Audio(data, "audio/x").mime_type == "audio/x"
+
+
+def test_a_block_in_a_structure_is_encoded_in_its_wire_form() -> None:
+    """Ours."""
+    assert encode({"a": [Image(BYTES, annotations={"priority": 1})]}) == (
+        b'{"a":[{"type":"image","data":"+//+","mimeType":"image/png",'
+        b'"annotations":{"priority":1}}]}'
+    )
+
+
+WITH_BYTES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    # id, block, wire
+    (
+        "an image",
+        {"type": "image", "data": BYTES, "mimeType": "image/png"},
+        {"type": "image", "data": BASE64, "mimeType": "image/png"},
+    ),
+    (
+        "a resource",
+        {"type": "resource", "resource": {"uri": "a:b", "blob": bytearray(BYTES)}},
+        {"type": "resource", "resource": {"uri": "a:b", "blob": BASE64}},
+    ),
+    (
+        "base64 already",
+        {"type": "audio", "data": BASE64, "mimeType": "audio/wav"},
+        {"type": "audio", "data": BASE64, "mimeType": "audio/wav"},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("block", "wire"), [pytest.param(*row, id=name) for name, *row in WITH_BYTES]
+)
+def test_bytes_of_a_block_in_wire_form_become_base64(
+    block: dict[str, Any], wire: dict[str, Any]
+) -> None:
+    """Ours."""
+    assert as_block(block) == wire
+
+
+def test_bytes_of_contents_in_wire_form_become_base64() -> None:
+    """Ours."""
+    assert as_contents({"uri": "a:b", "blob": BYTES}) == {"uri": "a:b", "blob": BASE64}
 
 
 def test_a_block_of_no_kind_has_no_members() -> None:
