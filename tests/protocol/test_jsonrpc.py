@@ -3,8 +3,11 @@
 import dataclasses
 import doctest
 import json
+from collections import ChainMap, deque
 from collections.abc import Callable
 from datetime import UTC, date, datetime
+from enum import Enum
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -25,6 +28,7 @@ from mcpkit.protocol.jsonrpc import (
     encode,
     encode_response,
     encode_result,
+    encode_value,
     error_response,
     is_error_response,
     is_notification,
@@ -272,6 +276,88 @@ def test_what_has_no_exact_form_is_encoded_as_the_closest(
 ) -> None:
     """Ours: text is real UTF-8, NaN is null, bytes are base64, times ISO 8601."""
     assert encode(value) == raw
+
+
+@dataclasses.dataclass
+class Holder:
+    """Something that pydantic was not told of."""
+
+    data: Any
+
+
+class Half(Enum):
+    """Half a pair, by name."""
+
+    HIGH = "\ud800"
+
+
+COLLECTIONS: list[tuple[str, Callable[[], Any], bytes]] = [
+    # id, what makes the value, JSON
+    ("the values of a dict", {"a": 1}.values, b"[1]"),
+    ("the keys of a dict", {"a": 1}.keys, b'["a"]'),
+    ("the items of a dict", {"a": 1}.items, b'[["a",1]]'),
+    ("a range", lambda: range(3), b"[0,1,2]"),
+    ("a read-only dict", lambda: MappingProxyType({"a": 1}), b'{"a":1}'),
+    ("several dicts", lambda: ChainMap({"a": 1}, {"b": 2}), b'{"b":2,"a":1}'),
+    ("a deque", lambda: deque([1]), b"[1]"),
+    ("an iterator", lambda: iter([1]), b"[1]"),
+    ("a generator in a dict", lambda: {"a": (n for n in (1, 2))}, b'{"a":[1,2]}'),
+    ("keys of several parts", lambda: {(1, "a"): 1}, b'{"1,a":1}'),
+    ("a dataclass", lambda: Holder(1), b'{"data":1}'),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "raw"), [pytest.param(*row, id=name) for name, *row in COLLECTIONS]
+)
+def test_a_collection_of_any_kind_has_a_json_form(
+    make: Callable[[], Any], raw: bytes
+) -> None:
+    """Ours."""
+    assert [encode(make()), encode_value(make())] == [raw, raw]
+
+
+# In the alphabet for URLs this would be `-_8=`.
+BYTES = b"\xfb\xff"
+
+WITH_BYTES: list[tuple[str, Callable[[], Any], str]] = [
+    # id, what makes the value, JSON
+    ("alone", lambda: BYTES, '"+/8="'),
+    ("a bytearray", lambda: bytearray(BYTES), '"+/8="'),
+    ("a memoryview", lambda: memoryview(BYTES), '"+/8="'),
+    ("in a list", lambda: [1, BYTES], '[1,"+/8="]'),
+    ("in a dict", lambda: {"a_b": {"c-d": BYTES}}, '{"a_b":{"c-d":"+/8="}}'),
+    ("in a tuple", lambda: (BYTES,), '["+/8="]'),
+    ("in a set", lambda: {BYTES}, '["+/8="]'),
+    ("in a read-only dict", lambda: MappingProxyType({"a": BYTES}), '{"a":"+/8="}'),
+    ("in a dataclass", lambda: [Holder([BYTES])], '[{"data":["+/8="]}]'),
+    ("as a key", lambda: {BYTES: 1}, '{"+/8=":1}'),
+    ("beside other keys", lambda: {(1, 2): BYTES, 3: None}, '{"1,2":"+/8=","3":null}'),
+    ("in an iterator", lambda: iter([BYTES]), '["+/8="]'),
+    ("beside half a pair", lambda: [Half.HIGH, BYTES], '["\ufffd","+/8="]'),
+    ("none, but an underscore", lambda: {"a_b": "-"}, '{"a_b":"-"}'),
+    (
+        "none, but an iterator that is read once",
+        lambda: {"a_b": (n for n in ("-", "c"))},
+        '{"a_b":["-","c"]}',
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "raw"), [pytest.param(*row, id=name) for name, *row in WITH_BYTES]
+)
+def test_bytes_of_a_handler_have_the_standard_alphabet(
+    make: Callable[[], Any], raw: str
+) -> None:
+    """Ours: as in content blocks. RFC 4648, section 4."""
+    assert encode_value(make()).decode() == raw
+
+
+def test_what_is_read_once_and_not_encoded_is_an_error() -> None:
+    """Ours: what was read of it is gone, and the rest is not all of it."""
+    with pytest.raises(ValueError, match="an iterator can't be read again"):
+        encode_value({"a": (n for n in ("b", "\ud800", "c"))})
 
 
 def circular() -> list[Any]:
