@@ -33,7 +33,13 @@ from mcpkit.errors import SetupError
 from mcpkit.faults import non_finite
 from mcpkit.hints import REMEDY
 from mcpkit.protocol.headers import ANNOTATION, MAX_SAFE_INTEGER
-from mcpkit.schemas import UNSCHEMATISABLE, Untitled, tidy, validator_of
+from mcpkit.schemas import (
+    UNSCHEMATISABLE,
+    Untitled,
+    hasty_validator_of,
+    tidy,
+    validator_of,
+)
 
 _ITERABLES: Final = (Iterable, Collection)
 
@@ -96,8 +102,10 @@ def read_arguments(
     defaults: Mapping[str, Any],
     descriptions: Mapping[str, str],
     what: str,
-) -> tuple[dict[str, Any], SchemaValidator]:
-    """Work out the schema of the arguments of a function, and their validator.
+) -> tuple[dict[str, Any], SchemaValidator, SchemaValidator]:
+    """Work out the schema of the arguments of a function, and their validators.
+
+    The second stops at the first fault of a collection: it is for much input.
 
     Args:
         hints: The annotations of the parameters, in order.
@@ -120,7 +128,7 @@ def read_arguments(
         fields[name] = _field(_readable(hint), default)
     adapter = _adapter(fields, what)
     schema = _input_schema(adapter, fields, defaults, descriptions, what)
-    return schema, validator_of(adapter)
+    return schema, validator_of(adapter), hasty_validator_of(adapter)
 
 
 def _readable(hint: Any) -> Any:
@@ -132,15 +140,17 @@ def _readable(hint: Any) -> Any:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint in _ITERABLES or origin in _ITERABLES:
         return list[arguments] if arguments else list  # type: ignore[valid-type]
-    if origin is Literal and any(map(_is_plain_member, arguments)):
-        return _literal(arguments)
+    if origin is Literal:
+        plain = any(map(_is_plain_member, arguments))
+        return _literal(arguments) if plain else hint
     if origin is Annotated:
         return Annotated[(_readable(arguments[0]), *arguments[1:])]
+    readable = tuple(map(_readable, arguments))
+    if readable == arguments:
+        return hint
     if origin in (typing.Union, types.UnionType):
-        readable = tuple(map(_readable, arguments))
-        if readable != arguments:
-            return typing.Union[readable]  # noqa: UP007  # of a tuple
-    return hint
+        return typing.Union[readable]  # noqa: UP007  # of a tuple
+    return origin[readable]
 
 
 def _is_plain_member(value: Any) -> bool:
@@ -169,20 +179,31 @@ def _field(hint: Any, default: Any) -> Any:
 
 
 def _adapter(fields: Mapping[str, Any], what: str) -> TypeAdapter[dict[str, Any]]:
+    made = _typed_dict(fields, what)
+    made.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
     try:
-        # mypy takes the name for the class that a literal would make.
-        made: Any = TypedDict("made", fields)  # type: ignore[misc]
-        made.__pydantic_config__ = ConfigDict(  # type: ignore[attr-defined]
-            extra="forbid", allow_inf_nan=False
-        )
-        adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(typing.cast("Any", made))
+        adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(made)
         adapter.json_schema(schema_generator=Untitled)
     except UNSCHEMATISABLE as error:
         raise SetupError(f"{what}: {_culprits(fields)}") from error
-    # A type that needs a package, and one that is no type of a parameter.
-    except (ImportError, TypeError) as error:
+    # A type that needs a package that is not there.
+    except ImportError as error:
         raise SetupError(f"{what}: {error}") from error
     return adapter
+
+
+def _typed_dict(fields: Mapping[str, Any], what: str) -> Any:
+    try:
+        # mypy takes the name for the class that a literal would make.
+        return TypedDict("made", fields)  # type: ignore[operator]
+    except TypeError as error:
+        if len(fields) == 1:
+            raise SetupError(
+                f"{what}: the annotation of the parameter {min(fields)!r} is none of "
+                f"a parameter: {error}"
+            ) from error
+    # One of them is at fault.
+    return [_typed_dict({name: hint}, what) for name, hint in fields.items()]
 
 
 def _culprits(fields: Mapping[str, Any]) -> str:
@@ -191,13 +212,15 @@ def _culprits(fields: Mapping[str, Any]) -> str:
         is_wrapped = typing.get_origin(wrapped) is NotRequired
         hint = typing.get_args(wrapped)[0] if is_wrapped else wrapped
         culprit = f"the parameter {name!r} has the type {_shown(hint)}"
-        unresolved = _unresolved(hint)
+        # Not a type by itself: some of what annotates a field is for fields alone.
+        made = _typed_dict({name: wrapped}, name)
+        unresolved = _unresolved(made)
         if unresolved is not None:
             return (
                 f"{culprit}, in which the annotation {unresolved!r} can't be resolved; "
                 f"{REMEDY}"
             )
-        if not _has_schema(hint):
+        if not _has_schema(made):
             culprits.append(culprit)
     return (
         f"{' and '.join(culprits)}, which no JSON can become; take a pydantic model, "

@@ -316,15 +316,21 @@ def json_type(value: Any) -> str:
 
 
 def mend_numbers(
-    encoded: bytes, error: ValidationError, *, coerce: bool
+    encoded: bytes, error: ValidationError, *, coerce: bool, hasty: bool = False
 ) -> bytes | None:
     """Return the arguments with integral floats as integers, where that is a fault.
+
+    Args:
+        encoded: The arguments.
+        error: What pydantic found.
+        coerce: Numbers in strings are numbers, too.
+        hasty: Only the first fault of a collection was looked for.
 
     Returns:
         The mended arguments, or `None` when there is nothing to mend.
     """
     arguments = from_json(encoded)
-    if error.error_count() > _MAX_MENDED:
+    if hasty or error.error_count() > _MAX_MENDED:
         # Where the faults are costs more to find out than to mend them all.
         mended = to_json(_with_integers(arguments))
         return None if mended == encoded else mended

@@ -37,33 +37,25 @@ def read_hints(
     if inspect.isclass(target):
         raise SetupError(f"{what}: register a function that builds it, not a class")
     variables = _enclosing(target)
-    hints = {}
-    for name, annotation in _annotations(target, what).items():
-        if name == "return" and not returns:
-            continue
-        owner = "what it returns" if name == "return" else f"the parameter {name!r}"
-        try:
-            hints[name] = _resolved(annotation, target, variables)
-        except NameError as error:
-            raise SetupError(
-                f"{what}: the annotation {error.name!r} of {owner} can't be resolved; "
-                f"{REMEDY}"
-            ) from error
-        except (AttributeError, SyntaxError, TypeError) as error:
-            raise SetupError(
-                f"{what}: the annotation of {owner} can't be resolved: {error}"
-            ) from error
-    return hints
-
-
-def _annotations(target: Callable[..., Any], what: str) -> dict[str, Any]:
+    hints: dict[str, Any] = {}
+    owner = "a parameter"
     try:
-        return getattr(target, "__annotations__", None) or {}
-    # Python 3.14 evaluates all of them here.
+        # Python 3.14 evaluates the annotations here, all at once.
+        annotations = getattr(target, "__annotations__", None) or {}
+        for name, annotation in annotations.items():
+            owner = "what it returns" if name == "return" else f"the parameter {name!r}"
+            if returns or name != "return":
+                hints[name] = _resolved(annotation, target, variables)
     except NameError as error:
         raise SetupError(
-            f"{what}: the annotation {error.name!r} can't be resolved; {REMEDY}"
+            f"{what}: the annotation {error.name!r} of {owner} can't be resolved; "
+            f"{REMEDY}"
         ) from error
+    except (AttributeError, SyntaxError, TypeError) as error:
+        raise SetupError(
+            f"{what}: the annotation of {owner} can't be resolved: {error}"
+        ) from error
+    return hints
 
 
 def _resolved(
@@ -72,7 +64,7 @@ def _resolved(
     # A function that has this annotation alone, so that a fault has an owner.
     holder = types.FunctionType(_nothing.__code__, getattr(target, "__globals__", {}))
     holder.__annotations__ = {"it": annotation}
-    if hasattr(target, "__type_params__"):
+    with contextlib.suppress(AttributeError):
         holder.__type_params__ = target.__type_params__  # type: ignore[attr-defined]  # Python 3.12
     hints = typing.get_type_hints(holder, localns=variables, include_extras=True)
     return hints["it"]

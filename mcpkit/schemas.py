@@ -6,8 +6,9 @@ What pydantic publishes, save for
     constraints beside a validator, by Python's names  by those of JSON Schema
     `discriminator`, which is OpenAPI's                left out
     a default that has no JSON form                    left out
+    which texts become a decimal                       their pattern
     `oneOf`, where several members may match           `anyOf`
-    the keys of `dict[int, ...]`                       their pattern
+    the keys of a dict that are no mere strings        their pattern, and no others
     an enum whose values JSON does not have            refused
     a literal of a member that is no text or number    refused
     an iterator, which is validated when it is read    refused
@@ -26,6 +27,7 @@ from pydantic.errors import (
 )
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, SchemaValidator
+from pydantic_core.core_schema import CoreSchema
 
 from mcpkit.faults import non_finite
 
@@ -43,6 +45,35 @@ def validator_of(adapter: TypeAdapter[Any]) -> SchemaValidator:
     validator = adapter.validator
     # Plugins of pydantic wrap the validator in a class of their own.
     return typing.cast("SchemaValidator", validator)
+
+
+def hasty_validator_of(adapter: TypeAdapter[Any]) -> SchemaValidator:
+    """Return a validator of a type that stops at the first fault of a collection.
+
+    The usual one describes every fault, each at some hundred bytes: a few
+    megabytes of wrong items would cost seconds, and gigabytes.
+    """
+    schema = typing.cast("CoreSchema", _hasty(adapter.core_schema))
+    try:
+        # Those of models that are compiled already describe every fault, too.
+        return SchemaValidator(schema, _use_prebuilt=False)
+    except TypeError:
+        # Older releases do not have the choice.
+        return SchemaValidator(schema)
+
+
+_COLLECTIONS: Final = frozenset({"list", "dict", "set", "frozenset", "tuple"})
+
+
+def _hasty(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        hasty = {key: _hasty(value) for key, value in schema.items()}
+        if schema.get("type") in _COLLECTIONS:
+            hasty["fail_fast"] = True
+        return hasty
+    if isinstance(schema, (list, tuple)):
+        return type(schema)(map(_hasty, schema))
+    return schema
 
 
 class Untitled(GenerateJsonSchema):
@@ -95,11 +126,20 @@ class Untitled(GenerateJsonSchema):
         return super().literal_schema(schema)
 
     def dict_schema(self, schema: Any) -> dict[str, Any]:
-        """Publish what keys look like that become integers."""
+        """Publish what keys look like that become integers, or match a pattern."""
         published = super().dict_schema(schema)
-        if self.mode == "validation" and schema.get("keys_schema", _ANY) == _INTEGER:
+        if "patternProperties" in published:
+            published["additionalProperties"] = False
+        keys = schema.get("keys_schema", {})
+        if self.mode == "validation" and keys.get("type") == "int":
             published["propertyNames"] = {"pattern": _INTEGER_KEY}
         return published
+
+    def get_decimal_pattern(self, schema: Any) -> str | None:
+        """Publish which texts become a decimal."""
+        if self.mode == "validation":
+            return self.build_decimal_pattern(schema)
+        return super().get_decimal_pattern(schema)
 
     def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
         """Leave out OpenAPI's keyword, and promise no more than holds."""
@@ -112,9 +152,7 @@ class Untitled(GenerateJsonSchema):
 
     def generator_schema(self, schema: Any) -> dict[str, Any]:
         """Refuse what would not be validated before the function runs."""
-        if self.mode == "validation":
-            return self.handle_invalid_for_json_schema(schema, "an iterator")
-        return super().generator_schema(schema)
+        return self.handle_invalid_for_json_schema(schema, "an iterator")
 
     def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
         """Refuse a class: no JSON is one."""
@@ -130,10 +168,6 @@ class Untitled(GenerateJsonSchema):
         if non_finite(encoded) is not None:
             raise PydanticSerializationError("JSON has no such number")
         return encoded
-
-
-_ANY: Final = {"type": "any"}
-_INTEGER: Final = {"type": "int"}
 
 
 def _untitled(published: dict[str, Any], cls: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic_core import SchemaValidator, ValidationError, to_json
 
@@ -17,6 +17,7 @@ from mcpkit.arguments import read_arguments
 from mcpkit.context import Context
 from mcpkit.errors import SetupError
 from mcpkit.faults import (
+    MAX_FAULTS,
     ArgumentsError,
     decode_strings,
     describe_faults,
@@ -29,6 +30,10 @@ from mcpkit.strict import find_confusion, is_confusable
 
 if TYPE_CHECKING:
     from mcpkit.dependencies import Dependencies
+
+
+_MUCH: Final = 64 * 1024
+"""The size of arguments, in bytes, from which on one fault is told for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +58,7 @@ class Signature:
     is_async: bool
     dependencies: "Dependencies | None"
     _validator: SchemaValidator
+    _hasty: SchemaValidator
     _confusable: bool
     _defaults: Mapping[str, Any] = field(default_factory=dict)
 
@@ -72,14 +78,15 @@ class Signature:
         Raises:
             ArgumentsError: The arguments do not match the schema.
         """
+        self._check_names(arguments)
         encoded = to_json(arguments, inf_nan_mode="constants")
         # A number that is too large for a float decodes to an infinity.
         if b"Infinity" in encoded and (path := non_finite(arguments)) is not None:
             raise ArgumentsError(f"{path}: expected finite number, got number")
+        # Describing the faults of much input costs more than their answer may.
+        validator = self._validator if len(encoded) <= _MUCH else self._hasty
         try:
-            keywords: dict[str, Any] = self._validator.validate_json(
-                encoded, strict=True
-            )
+            keywords: dict[str, Any] = validator.validate_json(encoded, strict=True)
         except ValidationError as error:
             keywords = self._mend(arguments, encoded, error, coerce=coerce)
         if self._confusable:
@@ -96,13 +103,21 @@ class Signature:
         *,
         coerce: bool,
     ) -> dict[str, Any]:
-        mended = mend_numbers(encoded, error, coerce=coerce)
+        hasty = len(encoded) > _MUCH
+        mended = mend_numbers(encoded, error, coerce=coerce, hasty=hasty)
         if mended is None:
             raise ArgumentsError(describe_faults(error, arguments)) from None
         try:
-            return self._validator.validate_json(mended, strict=True)  # type: ignore[no-any-return]
+            validator = self._hasty if hasty else self._validator
+            return validator.validate_json(mended, strict=True)  # type: ignore[no-any-return]
         except ValidationError as remaining:
             raise ArgumentsError(describe_faults(remaining, arguments)) from None
+
+    def _check_names(self, arguments: Mapping[str, Any]) -> None:
+        # A few unknown arguments are named one by one.
+        if len(arguments) > len(self.names) + MAX_FAULTS:
+            unknown = len(arguments.keys() - frozenset(self.names))
+            raise ArgumentsError(f"arguments: {unknown} unknown arguments")
 
     def bind_strings(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Validate strings, which take the type of their parameter.
@@ -112,6 +127,7 @@ class Signature:
         Raises:
             ArgumentsError: An argument is missing, unknown, or not of its type.
         """
+        self._check_names(arguments)
         try:
             return self._validator.validate_strings(arguments)  # type: ignore[no-any-return]
         except ValidationError as error:
@@ -174,7 +190,9 @@ def read_signature(
             context = name
             continue
         arguments[name] = hint
-    schema, validator = read_arguments(arguments, defaults, descriptions or {}, what)
+    schema, validator, hasty = read_arguments(
+        arguments, defaults, descriptions or {}, what
+    )
     names = tuple(schema.get("properties", ()))
     required = frozenset(schema.get("required", ()))
     return Signature(
@@ -186,6 +204,7 @@ def read_signature(
         is_async=is_async(function),
         dependencies=_dependencies(filled, what),
         _validator=validator,
+        _hasty=hasty,
         _confusable=is_confusable(schema),
         _defaults=defaults,
     )

@@ -1,6 +1,6 @@
 """What JSON tells apart and Python, and so pydantic, does not.
 
-    true for the number 1, false for 0      `Literal[1]` and enums of numbers
+    true and the number 1, false and 0      literals and enums of either
     an array that holds an item twice       a set
     an object for an array                  a NamedTuple, filled by name
 
@@ -8,13 +8,21 @@ The published schema refuses these, so they are looked for after pydantic is
 done, with the few schemas where they can happen.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mcpkit.faults import json_type, step_of
 from mcpkit.protocol.jsonrpc import is_object
 
 _ANYTHING: Final[Mapping[str, Any]] = {}
+_BOUNDS: Final[Sequence[tuple[str, Callable[[Any, Any], bool]]]] = (
+    ("minimum", operator.ge),
+    ("exclusiveMinimum", operator.gt),
+    ("maximum", operator.le),
+    ("exclusiveMaximum", operator.lt),
+    ("multipleOf", lambda value, step: not value % step),
+)
 
 
 def is_confusable(schema: Any) -> bool:
@@ -26,7 +34,7 @@ def is_confusable(schema: Any) -> bool:
     return (
         "uniqueItems" in schema
         or "prefixItems" in schema
-        or any(map(_is_number, _listed(schema)))
+        or any(isinstance(item, (bool, int, float)) for item in _listed(schema))
         or any(map(is_confusable, schema.values()))
     )
 
@@ -82,10 +90,12 @@ def _members(
 
 
 def _fault(value: Any, members: list[Mapping[str, Any]]) -> str | None:
-    if isinstance(value, bool):
-        numeric = any(map(_is_number, (it for m in members for it in _listed(m))))
-        if numeric and not any(_admits_bool(member, value) for member in members):
-            return "expected number, got boolean"
+    if isinstance(value, (bool, int, float)):
+        listed = (item for member in members for item in _listed(member))
+        mistaken = any(item == value and not _is_same(item, value) for item in listed)
+        if mistaken and not any(_admits_number(member, value) for member in members):
+            expected = "number" if isinstance(value, bool) else "boolean"
+            return f"expected {expected}, got {json_type(value)}"
     elif isinstance(value, dict):
         tuples = any("prefixItems" in member for member in members)
         if tuples and not any(_admits(member, "object") for member in members):
@@ -130,20 +140,27 @@ def _admits(member: Mapping[str, Any], kind: str) -> bool:
     return bool(member.get("type", kind) == kind)
 
 
-def _admits_bool(member: Mapping[str, Any], value: bool) -> bool:  # noqa: FBT001  # a value of JSON
+def _admits_number(member: Mapping[str, Any], value: float) -> bool:
+    """Whether a member of a union admits a number or a boolean."""
     if "enum" in member or "const" in member:
-        return any(item is value for item in _listed(member))
-    return _admits(member, "boolean")
+        return any(_is_same(item, value) for item in _listed(member))
+    if isinstance(value, bool):
+        return _admits(member, "boolean")
+    integral = isinstance(value, int) or value.is_integer()
+    typed = _admits(member, "number") or (integral and _admits(member, "integer"))
+    return typed and all(
+        holds(value, member[bound]) for bound, holds in _BOUNDS if bound in member
+    )
+
+
+def _is_same(item: Any, value: Any) -> bool:
+    return bool(identity(item) == identity(value))
 
 
 def _listed(member: Mapping[str, Any]) -> list[Any]:
     """Return the values that a schema lists, if it lists them."""
     values = member["enum"] if "enum" in member else [member.get("const")]
     return values if isinstance(values, list) else []
-
-
-def _is_number(value: Any) -> bool:
-    return json_type(value) in ("integer", "number")
 
 
 def identity(value: Any) -> Any:

@@ -54,7 +54,10 @@ class Rule:
     def __str__(self) -> str:
         if self.predicate is None:
             return "scopes"
-        return getattr(self.predicate, "__qualname__", repr(self.predicate))
+        named = self.predicate
+        if not hasattr(named, "__qualname__"):
+            named = type(named)
+        return f"{named.__module__}.{named.__qualname__}"
 
     def admits(self, context: Context) -> bool:
         """Whether the caller sees what has this rule.
