@@ -448,6 +448,7 @@ COLLISIONS: list[tuple[str, Act, Toolbox, str, str]] = [
 def test_a_collision_names_both_sides_and_changes_nothing(
     prepare: Act, box: Toolbox, prefix: str, message: str
 ) -> None:
+    """DEC-19. Spec 2026-07-28, server/tools: names are unique."""
     app = App("shop")
     prepare(app)
     before = {kind: keys(app, kind) for kind in KINDS}
@@ -821,7 +822,7 @@ STEPS = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(steps=STEPS)
 def test_any_parts_have_what_follows_from_each_other(steps: list[Any]) -> None:
-    """Ours: a change that is refused anywhere is made nowhere."""
+    """Ours: a change that is refused in one of them is made in none."""
     boxes = [Toolbox() for _ in range(BOXES)]
     model = Model([{} for _ in boxes], [[] for _ in boxes])
     heard: list[list[str]] = [[] for _ in boxes]

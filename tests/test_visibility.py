@@ -169,7 +169,7 @@ WAYS: list[tuple[str, dict[str, Any]]] = [
 async def test_what_a_caller_does_not_see_is_answered_as_what_does_not_exist(
     method: str, params: dict[str, Any], options: dict[str, Any], version: str
 ) -> None:
-    """Ours: to the byte, and no name that is hidden is suggested."""
+    """RPC-13. Ours: to the byte, and no name that is hidden is suggested."""
     hidden, absent = App("shop"), App("shop")
     add_open(hidden)
     add_secret(hidden, **options)
@@ -317,16 +317,33 @@ async def test_a_predicate_returns_what_is_true_or_false(
     assert await names(app, "tools/list", "tools", by=ADA) == ["x"] * seen
 
 
+LAMBDA = f"{__name__}.<lambda>"
+
+
 async def asynchronous(_: Any) -> bool:
     return True
 
 
-FAULTS: list[tuple[str, Callable[[Any], Any], str]] = [
-    # id, predicate, what is logged of the cause
-    ("it raises", lambda caller: caller.nothing, "AttributeError"),
-    ("it returns a coroutine", lambda _: asynchronous(ADA), "TypeError"),
-    ("what it returns has no truth", lambda _: Untrue(), "ArithmeticError"),
+FAULTS: list[tuple[str, Callable[[Any], Any], str, str]] = [
+    # id, predicate, what is logged of the cause, and of what failed
+    ("it raises", lambda caller: caller.nothing, "AttributeError", LAMBDA),
+    (
+        "an object that raises",
+        operator.attrgetter("nothing"),
+        "AttributeError",
+        "operator.attrgetter",
+    ),
+    ("it returns a coroutine", lambda _: asynchronous(ADA), "TypeError", LAMBDA),
+    ("it returns what can be awaited", lambda _: Awaitable(), "TypeError", LAMBDA),
+    ("what it returns has no truth", lambda _: Untrue(), "ArithmeticError", LAMBDA),
 ]
+
+
+class Awaitable:
+    """What is no coroutine, and must be awaited all the same."""
+
+    def __await__(self) -> Any:
+        raise NotImplementedError
 
 
 class Untrue:
@@ -336,9 +353,12 @@ class Untrue:
         raise ArithmeticError
 
 
-@pytest.mark.parametrize(("predicate", "cause"), table(FAULTS))
+@pytest.mark.parametrize(("predicate", "cause", "named"), table(FAULTS))
 async def test_a_predicate_that_fails_hides_and_is_logged(
-    predicate: Callable[[Any], Any], cause: str, caplog: pytest.LogCaptureFixture
+    predicate: Callable[[Any], Any],
+    cause: str,
+    named: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     app = shop()
     app.add_tool(of_nothing, name="x", visible=predicate)
@@ -352,10 +372,23 @@ async def test_a_predicate_that_fails_hides_and_is_logged(
         assert record.exc_info[0].__name__ == cause  # type: ignore[union-attr]
     # Once for the list, where two tools ask the same; twice for the call, of the
     # tool and of what might be suggested in its place.
-    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
-        "tools/list",
-        "tools/call",
-        "tools/call",
+    fault = f"visible={named} failed, and hides what it is given to"
+    assert [record.getMessage() for record in caplog.records] == [
+        f"tools/list: {fault}",
+        f"tools/call: {fault}",
+        f"tools/call: {fault}",
+    ]
+
+
+async def test_scopes_that_can_not_be_read_hide_and_are_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = App("shop")
+    app.add_tool(of_nothing, name="x", scopes=["a"], visible="scopes")
+    caller = User("eve", scopes=7)  # type: ignore[arg-type]
+    assert await names(app, "tools/list", "tools", by=caller) == []
+    assert [record.getMessage() for record in caplog.records] == [
+        "tools/list: visible=scopes failed, and hides what it is given to"
     ]
 
 
