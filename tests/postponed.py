@@ -22,6 +22,10 @@ def pick(kind: Literal["a", "b"], n: Annotated[int, Field(ge=1)] = 1) -> str:
     return f"{kind}{n}"
 
 
+def listed(value: Annotated[str, Field(min_length=1)]) -> list[str]:
+    return [value]
+
+
 async def add(a: Money, b: Money) -> Money:
     return Money(cents=a.cents + b.cents)
 
