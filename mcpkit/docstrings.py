@@ -96,9 +96,8 @@ def read_docstring(function: Callable[..., Any]) -> Docstring:
 
 def _names(function: Callable[..., Any]) -> frozenset[str]:
     code = getattr(innermost(function), "__code__", None)
-    if code is None:
-        return frozenset()
-    return frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    count = 0 if code is None else code.co_argcount + code.co_kwonlyargcount
+    return frozenset(() if code is None else code.co_varnames[:count])
 
 
 def _read(sections: list[_Section]) -> dict[str, str]:

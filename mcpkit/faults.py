@@ -358,8 +358,6 @@ def decode_strings(
     arguments: Mapping[str, Any], error: ValidationError
 ) -> dict[str, Any] | None:
     """Return the strings, decoded from JSON where they can't be strings."""
-    if error.error_count() > _MAX_MENDED:
-        return None
     decoded = dict(arguments)
     for detail in error.errors(include_url=False, include_context=False):
         name = str(detail["loc"][0])

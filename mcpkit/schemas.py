@@ -80,7 +80,7 @@ class Untitled(GenerateJsonSchema):
     """Schemas as they are published."""
 
     # What has no JSON form is no mistake: it can't be sent, that is all.
-    ignored_warning_types = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012  # as the base class has it
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012  # as the base class has it
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         """Say no: a title is what the developer gave."""

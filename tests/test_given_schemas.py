@@ -264,6 +264,12 @@ FAULTS: list[tuple[str, Any, Any, list[str]]] = [
         {"a": 1, "b": 2, "c": 3},
         ["a: is not allowed here", "b: is not allowed here"],
     ),
+    (
+        "needs of an array",
+        {"required": ["a"], "dependentRequired": {"a": ["b"]}},
+        ["a"],
+        [],
+    ),
     ("members of an array", {"properties": {"a": False}}, ["a"], []),
     ("patterns of an array", {"patternProperties": {"a": False}}, ["a"], []),
     ("no members of an array", {"additionalProperties": False}, ["a"], []),

@@ -32,6 +32,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # n
 from pydantic import (
     AfterValidator,
     BaseModel,
+    ConfigDict,
     Discriminator,
     Field,
     Json,
@@ -125,6 +126,12 @@ class Ids(RootModel[list[int]]):
 
 class Untold(BaseModel):  # noqa: D101  # it must have none
     a: int
+
+
+class Titled(BaseModel):  # noqa: D101  # it must have none
+    model_config = ConfigDict(title="A title")
+
+    a: float = math.nan
 
 
 @dataclass
@@ -379,6 +386,67 @@ PUBLISHED = [
     ("Sequence", Sequence[int], INTEGERS, {}),
     ("Iterable", Iterable[int], INTEGERS, {}),
     ("older Iterable", typing.Iterable[int], INTEGERS, {}),
+    (
+        "a list of Iterables",
+        list[Iterable[int]],
+        {"items": INTEGERS, "type": "array"},
+        {},
+    ),
+    (
+        "members among others",
+        dict[str, Literal[Color.RED, "x"]],
+        {
+            "additionalProperties": {"enum": ["red", "x"], "type": "string"},
+            "type": "object",
+        },
+        {},
+    ),
+    (
+        "constraints beside a validator",
+        Annotated[dict[str, int], AfterValidator(dict), Field(min_length=1)],
+        {
+            "additionalProperties": {"type": "integer"},
+            "minProperties": 1,
+            "type": "object",
+        },
+        {},
+    ),
+    (
+        "constraints of numbers beside a validator",
+        list[Annotated[int, AfterValidator(abs), Field(gt=1, le=5, multiple_of=2)]],
+        {
+            "items": {
+                "exclusiveMinimum": 1,
+                "maximum": 5,
+                "multipleOf": 2,
+                "type": "integer",
+            },
+            "type": "array",
+        },
+        {},
+    ),
+    (
+        "keys of a pattern",
+        dict[Annotated[str, Field(pattern="^k")], int],
+        {
+            "additionalProperties": False,
+            "patternProperties": {"^k": {"type": "integer"}},
+            "type": "object",
+        },
+        {},
+    ),
+    (
+        "a title of a class",
+        Titled,
+        {"$ref": "#/$defs/Titled"},
+        {
+            "Titled": {
+                "properties": {"a": {"type": "number"}},
+                "title": "A title",
+                "type": "object",
+            }
+        },
+    ),
     ("bare Iterable", Iterable, {"items": {}, "type": "array"}, {}),
     ("Collection", Collection[int], INTEGERS, {}),
     (
@@ -774,6 +842,19 @@ REFUSED = [
         "a.k.1: array should not hold an item twice",
     ),
     ("a truth for a literal", Literal[1, 2], True, "a: expected number, got boolean"),
+    ("a number for a truth", Literal[True], 1, "a: expected boolean, got integer"),
+    (
+        "a number for a truth, and out of bounds",
+        Literal[True] | Annotated[int, Field(ge=5)],
+        1,
+        "a: expected boolean, got integer",
+    ),
+    (
+        "a truth behind a key of a pattern",
+        dict[Annotated[str, Field(pattern="^k")], Literal[1]],
+        {"k": True},
+        "a.k: expected number, got boolean",
+    ),
     ("a truth for an enum", Priority, True, "a: expected number, got boolean"),
     (
         "a truth in a union",
@@ -838,6 +919,12 @@ REFUSED = [
         int | Literal["b", "c"],
         "x",
         "a: input should be 'b' or 'c'; or expected integer, got string",
+    ),
+    (
+        "neither value of a union",
+        Color | Literal["x"],
+        "hunter2",
+        "a: input should be 'red' or 'blue'; or input should be 'x'",
     ),
     (
         "an item of the member of a union that has the type",
@@ -954,6 +1041,12 @@ BEYOND_THE_SCHEMA = [
         dict[int, str],
         {"x": "a"},
         "a.x.[key]: input should be a valid integer",
+    ),
+    (
+        "an integral float in JSON that is asked for as a text",
+        Json[list[int]],
+        "[1.0]",
+        "a.0: expected integer, got number",
     ),
     ("no address", IPv4Address, "hunter2", "a: input is not valid"),
     ("no time zone", ZoneInfo, "hunter2", "a: input is not valid"),
@@ -1190,6 +1283,10 @@ def keyword_only(*, a: int, b: int = 2) -> Any:
     return a, b
 
 
+def selfish(self: int) -> Any:
+    return self
+
+
 def resigned(**arguments: Any) -> Any:
     return arguments
 
@@ -1388,6 +1485,14 @@ CALLED = [
         ["b"],
         {"b": 2},
         {"b": 2},
+    ),
+    (
+        "a first parameter called self",
+        selfish,
+        {"self": INTEGER},
+        ["self"],
+        {"self": 1},
+        1,
     ),
     (
         "a parameter called self",
@@ -1886,6 +1991,7 @@ STRINGS = [
     ("a model", Point, '{"x": 1, "y": 2.5}', Point(x=1, y=2.5)),
     ("a dataclass", Item, '{"name": "a"}', Item("a")),
     ("a list or a text", list[int] | str, "[1, 2]", "[1, 2]"),
+    ("a list or an object", list[int] | dict[str, int], "[1, 2]", [1, 2]),
 ]
 
 
