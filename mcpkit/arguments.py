@@ -5,8 +5,9 @@ import enum
 import inspect
 import types
 import typing
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Final, Literal, NotRequired
 
 from pydantic import (
@@ -102,10 +103,11 @@ def read_arguments(
     defaults: Mapping[str, Any],
     descriptions: Mapping[str, str],
     what: str,
-) -> tuple[dict[str, Any], SchemaValidator, SchemaValidator]:
+) -> tuple[dict[str, Any], SchemaValidator, Callable[[], SchemaValidator]]:
     """Work out the schema of the arguments of a function, and their validators.
 
-    The second stops at the first fault of a collection: it is for much input.
+    The second, made when it is first asked for, stops at the first fault of a
+    collection: it is for much input.
 
     Args:
         hints: The annotations of the parameters, in order.
@@ -128,7 +130,7 @@ def read_arguments(
         fields[name] = _field(_readable(hint), default)
     adapter = _adapter(fields, what)
     schema = _input_schema(adapter, fields, defaults, descriptions, what)
-    return schema, validator_of(adapter), hasty_validator_of(adapter)
+    return schema, validator_of(adapter), cache(lambda: hasty_validator_of(adapter))
 
 
 def _readable(hint: Any) -> Any:

@@ -16,7 +16,7 @@ What pydantic publishes, save for
 """
 
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -53,7 +53,8 @@ def hasty_validator_of(adapter: TypeAdapter[Any]) -> SchemaValidator:
     The usual one describes every fault, each at some hundred bytes: a few
     megabytes of wrong items would cost seconds, and gigabytes.
     """
-    schema = typing.cast("CoreSchema", _hasty(adapter.core_schema))
+    core = adapter.core_schema
+    schema: CoreSchema = rewritten(core, _hasty, leave=lambda _, __: False)
     try:
         # Those of models that are compiled already describe every fault, too.
         return SchemaValidator(schema, _use_prebuilt=False)
@@ -64,16 +65,47 @@ def hasty_validator_of(adapter: TypeAdapter[Any]) -> SchemaValidator:
 
 _COLLECTIONS: Final = frozenset({"list", "dict", "set", "frozenset", "tuple"})
 
+# What a node of a core schema holds that is no schema.
+OPAQUE: Final = frozenset(
+    {"cls", "config", "default", "expected", "members", "metadata", "serialization"}
+)
+# What holds schemas by names of the developer's.
+NAMED: Final = frozenset({"choices", "fields"})
 
-def _hasty(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        hasty = {key: _hasty(value) for key, value in schema.items()}
-        if schema.get("type") in _COLLECTIONS:
-            hasty["fail_fast"] = True
-        return hasty
-    if isinstance(schema, (list, tuple)):
-        return type(schema)(map(_hasty, schema))
-    return schema
+
+def rewritten(
+    schema: Any,
+    change: Callable[[dict[str, Any]], dict[str, Any]],
+    *,
+    leave: Callable[[str, dict[str, Any]], bool],
+) -> Any:
+    """Return a core schema with its nodes changed.
+
+    Args:
+        schema: The schema, or a part of one.
+        change: Makes a node of one, whose parts are changed already.
+        leave: Whether a node under a key stays as it is, with all its parts.
+    """
+
+    def walk(key: str, part: Any) -> Any:
+        if isinstance(part, (list, tuple)):
+            return type(part)(walk(key, item) for item in part)
+        if not isinstance(part, dict) or leave(key, part):
+            return part
+        return change({name: inside(name, item) for name, item in part.items()})
+
+    def inside(key: str, part: Any) -> Any:
+        if key in OPAQUE:
+            return part
+        if key in NAMED and isinstance(part, dict):
+            return {name: walk(key, item) for name, item in part.items()}
+        return walk(key, part)
+
+    return walk("", schema)
+
+
+def _hasty(node: dict[str, Any]) -> dict[str, Any]:
+    return {**node, "fail_fast": True} if node.get("type") in _COLLECTIONS else node
 
 
 class Untitled(GenerateJsonSchema):

@@ -58,7 +58,7 @@ class Signature:
     is_async: bool
     dependencies: "Dependencies | None"
     _validator: SchemaValidator
-    _hasty: SchemaValidator
+    _hasty: Callable[[], SchemaValidator]
     _confusable: bool
     _defaults: Mapping[str, Any] = field(default_factory=dict)
 
@@ -84,7 +84,7 @@ class Signature:
         if b"Infinity" in encoded and (path := non_finite(arguments)) is not None:
             raise ArgumentsError(f"{path}: expected finite number, got number")
         # Describing the faults of much input costs more than their answer may.
-        validator = self._validator if len(encoded) <= _MUCH else self._hasty
+        validator = self._validator if len(encoded) <= _MUCH else self._hasty()
         try:
             keywords: dict[str, Any] = validator.validate_json(encoded, strict=True)
         except ValidationError as error:
@@ -108,7 +108,7 @@ class Signature:
         if mended is None:
             raise ArgumentsError(describe_faults(error, arguments)) from None
         try:
-            validator = self._hasty if hasty else self._validator
+            validator = self._hasty() if hasty else self._validator
             return validator.validate_json(mended, strict=True)  # type: ignore[no-any-return]
         except ValidationError as remaining:
             raise ArgumentsError(describe_faults(remaining, arguments)) from None
