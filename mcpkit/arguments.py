@@ -22,6 +22,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import (
     PydanticCustomError,
     PydanticSerializationError,
+    SchemaError,
     SchemaValidator,
     ValidationError,
     to_json,
@@ -191,6 +192,14 @@ def _adapter(fields: Mapping[str, Any], what: str) -> TypeAdapter[dict[str, Any]
     # A type that needs a package that is not there.
     except ImportError as error:
         raise SetupError(f"{what}: {error}") from error
+    # A constraint that pydantic takes and can't compile, such as a pattern that its
+    # engine does not have.
+    except (SchemaError, PydanticSerializationError, AssertionError) as error:
+        told = str(error).strip().splitlines()[-1].strip() if str(error) else "it"
+        named = ", ".join(map(repr, fields))
+        raise SetupError(
+            f"{what}: a type of the parameters {named} can't be used: {told}"
+        ) from error
     return adapter
 
 

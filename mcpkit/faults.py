@@ -4,8 +4,9 @@ import math
 import re
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from pydantic_core import ErrorDetails, ValidationError, from_json, to_json
@@ -16,6 +17,7 @@ from mcpkit.errors import MCPKitError
 MAX_FAULTS: Final = 20
 """How many faults are told one by one."""
 
+_MAX_LEAVES: Final = 1000
 _MAX_MENDED: Final = 1000
 
 
@@ -266,9 +268,31 @@ def _words(detail: ErrorDetails) -> str:
 
 
 def _quotes(message: str, value: Any) -> bool:
-    # A short value may be a part of a word.
-    return isinstance(value, str) and (
-        repr(value) in message or (len(value) > 2 and value in message)
+    """Whether a message holds a value, or a part of it that is one."""
+    # Very much is not looked through: the message is not told then.
+    leaves = list(islice(_leaves(value), _MAX_LEAVES))
+    return len(leaves) == _MAX_LEAVES or any(_holds(message, leaf) for leaf in leaves)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _holds(message: str, leaf: Any) -> bool:
+    if isinstance(leaf, bool) or not isinstance(leaf, (str, int, float)):
+        return False
+    shown = str(leaf)
+    # A short value may be a part of a word, or a bound.
+    return (
+        repr(leaf) in message
+        if len(shown) < 3 and isinstance(leaf, str)
+        else (len(shown) > 2 and shown in message)
     )
 
 

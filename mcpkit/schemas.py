@@ -15,6 +15,7 @@ What pydantic publishes, save for
     a class as a value                                 refused
 """
 
+import enum
 import typing
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -142,7 +143,9 @@ class Untitled(GenerateJsonSchema):
         return _untitled(super().typed_dict_schema(schema), schema.get("cls"))
 
     def enum_schema(self, schema: Any) -> dict[str, Any]:
-        """Refuse values that JSON lacks."""
+        """Refuse values that JSON lacks, and flags, whose sums are not listed."""
+        if issubclass(schema["cls"], enum.Flag):
+            self.handle_invalid_for_json_schema(schema, repr(schema["cls"]))
         if self.mode == "validation" and "missing" not in schema:
             for member in schema["members"]:
                 if not isinstance(member.value, (str, int, float, type(None))):

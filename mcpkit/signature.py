@@ -6,6 +6,7 @@ can't work is a `SetupError` there, which says what to write instead.
 
 import functools
 import inspect
+import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from mcpkit.faults import (
 )
 from mcpkit.hints import innermost, read_hints
 from mcpkit.markers import is_filled, resolve_alias
+from mcpkit.recursion import depth_limit, depth_of
 from mcpkit.strict import find_confusion, is_confusable
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ class Signature:
     _validator: SchemaValidator
     _hasty: Callable[[], SchemaValidator]
     _confusable: bool
+    _depth: int | None = None
     _defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def bind(
@@ -78,7 +81,7 @@ class Signature:
         Raises:
             ArgumentsError: The arguments do not match the schema.
         """
-        self._check_names(arguments)
+        self._check_size(arguments)
         encoded = to_json(arguments, inf_nan_mode="constants")
         # A number that is too large for a float decodes to an infinity.
         if b"Infinity" in encoded and (path := non_finite(arguments)) is not None:
@@ -113,7 +116,9 @@ class Signature:
         except ValidationError as remaining:
             raise ArgumentsError(describe_faults(remaining, arguments)) from None
 
-    def _check_names(self, arguments: Mapping[str, Any]) -> None:
+    def _check_size(self, arguments: Mapping[str, Any]) -> None:
+        if self._depth is not None and depth_of(arguments) > self._depth:
+            raise ArgumentsError(f"arguments: nested over {self._depth} levels")
         # A few unknown arguments are named one by one.
         if len(arguments) > len(self.names) + MAX_FAULTS:
             unknown = len(arguments.keys() - frozenset(self.names))
@@ -127,7 +132,7 @@ class Signature:
         Raises:
             ArgumentsError: An argument is missing, unknown, or not of its type.
         """
-        self._check_names(arguments)
+        self._check_size(arguments)
         try:
             return self._validator.validate_strings(arguments)  # type: ignore[no-any-return]
         except ValidationError as error:
@@ -206,6 +211,7 @@ def read_signature(
         _validator=validator,
         _hasty=hasty,
         _confusable=is_confusable(schema),
+        _depth=depth_limit(schema),
         _defaults=defaults,
     )
 
@@ -299,6 +305,5 @@ def _dependencies(
 def _is_context(hint: Any) -> bool:
     if typing.get_origin(hint) is Annotated:
         hint = typing.get_args(hint)[0]
-    return hint is Context or any(
-        argument is Context for argument in typing.get_args(hint)
-    )
+    is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    return hint is Context or (is_union and Context in typing.get_args(hint))

@@ -33,7 +33,9 @@ class Threads:
         self._started = 0
         self._idle = 0
 
-    async def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    async def run(
+        self, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Any:
         """Call a function in a thread, in the context of the caller.
 
         A call whose caller is cancelled before a thread takes it is not made.

@@ -815,3 +815,21 @@ async def test_what_is_registered_in_a_thread_is_never_seen_too_early() -> None:
         await asyncio.sleep(0)
     thread.join()
     assert all(names == ["search"] for names in found)
+
+
+def leave(_: Any) -> bool:
+    raise SystemExit(3)
+
+
+async def test_a_predicate_that_asks_for_an_exit_hides(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Ours: one request never ends the server."""
+    app = App("shop")
+
+    @app.tool(visible=leave)
+    def secret() -> str:
+        raise NotImplementedError
+
+    assert (await call(app, "tools/list"))["tools"] == []
+    assert "failed, and hides" in caplog.text

@@ -99,7 +99,8 @@ def read_view(server: Server, context: Context) -> View | None:
 def _admits(server: Server, context: Context, rule: Rule) -> bool:
     try:
         return rule.admits(context)
-    except Exception as error:  # noqa: BLE001  # what is not known to be seen is not
+    # What is not known to be seen is not, and an exit ends no server.
+    except BaseException as error:  # noqa: BLE001
         message = f"visible={printable(rule)} failed, and hides what it is given to"
         server.fault(context, message, error)
         return False
