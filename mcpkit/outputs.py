@@ -25,6 +25,7 @@ from pydantic_core import (
     SchemaValidator,
     ValidationError,
     core_schema,
+    from_json,
     to_json,
 )
 
@@ -66,8 +67,13 @@ class Output:
         published = _changed(core, _as_published)
         self.schema = _Published().generate(published, mode="serialization")
         self._validator = SchemaValidator(_changed(published, _as_strict))
-        self._serializer = SchemaSerializer(published)
         kinds = frozenset(_kinds(core))
+        # What an instance holds of any type is encoded after the outermost
+        # configuration, and what functions of the developer's return, too.
+        holds_any = "any" in kinds and "serialization" not in kinds
+        self._serializer = SchemaSerializer(
+            published, {"ser_json_bytes": "base64" if holds_any else "utf8"}
+        )
         self._encode = self._choose(published, kinds)
         # Outside of instances, validation refuses what is not finite.
         self._has_floats = "float" in kinds and not kinds.isdisjoint(_INSTANCES)
@@ -134,17 +140,31 @@ class Output:
 
     def _encode_checked(self, value: Any) -> bytes:
         """Encode what was made by anybody, and may have been changed since."""
+        options: Any = {"by_alias": True, "warnings": "error"}
         try:
-            return self._serializer.to_json(value, by_alias=True, warnings="error")
+            return self._serializer.to_json(value, **options)
         except PydanticSerializationError:
             # Half a surrogate pair, which `encode` replaces; or a fault indeed.
             try:
-                dumped = self._serializer.to_python(
-                    value, mode="json", by_alias=True, warnings="error"
-                )
-                return encode(dumped)
+                return encode(self._serializer.to_python(value, mode="json", **options))
             except ValueError as error:
-                raise OutputError(str(error)) from error
+                encoded = self._encode_doubtful(value)
+                if encoded is None:
+                    raise OutputError(str(error)) from error
+                return encoded
+
+    def _encode_doubtful(self, value: Any) -> bytes | None:
+        """Encode what pydantic warns of, if it is valid all the same.
+
+        Such is an integer where `float | str` is declared, which is a default that
+        nobody validates.
+        """
+        try:
+            encoded = self._serializer.to_json(value, by_alias=True, warnings=False)
+            self._validator.validate_json(encoded, strict=True)
+        except (PydanticSerializationError, ValidationError):
+            return None
+        return encoded
 
     def _check_finite(self, value: Any) -> None:
         """Refuse NaN and the infinities, which became null: that is no number."""
@@ -296,22 +316,34 @@ def _is_instance(schema: dict[str, Any]) -> bool:
     )
 
 
-_BASE64: Final = core_schema.str_schema(metadata={"contentEncoding": "base64"})
-
-
 def _as_published(node: dict[str, Any]) -> dict[str, Any]:
-    if node.get("type") == "generator":
-        return {**node, "type": "list"}
-    if node.get("type") != "bytes" or "serialization" in node:
-        return node
-    serialization = core_schema.plain_serializer_function_ser_schema(
-        _as_base64, return_schema=_BASE64
-    )
-    return {**node, "serialization": serialization}
+    match node.get("type"):
+        case "generator":
+            return {**node, "type": "list"}
+        case "bytes":
+            return {"serialization": _BYTES, **node}
+        case "any":
+            return {"serialization": _ANYTHING, **node}
+        case _:
+            return node
+
+
+def _as_json(value: Any) -> Any:
+    simple = isinstance(value, (str, int, float, type(None)))
+    return value if simple else from_json(encode_value(value))
 
 
 def _as_base64(data: bytes) -> str:
     return b64encode(data).decode()
+
+
+_BYTES: Final = core_schema.plain_serializer_function_ser_schema(
+    _as_base64,
+    return_schema=core_schema.str_schema(metadata={"contentEncoding": "base64"}),
+)
+_ANYTHING: Final = core_schema.plain_serializer_function_ser_schema(
+    _as_json, return_schema=core_schema.any_schema()
+)
 
 
 # What the members of the union are called in errors.

@@ -130,6 +130,12 @@ class Odd(BaseModel):
         return str(n)
 
 
+class Priced(BaseModel):
+    """Something whose default nobody validates."""
+
+    price: float | Literal["free"] = 0
+
+
 class Blob(BaseModel):
     """Bytes that the model has its own form for."""
 
@@ -225,6 +231,12 @@ ENCODED: list[tuple[str, Any, Any, str]] = [
     ("RES-10 bytes", bytes, b"\xfb\xff", '"+/8="'),
     ("bytes in a list", list[bytes], [b"\xfb\xff"], '["+/8="]'),
     ("bytes in anything", dict[str, Any], {"a": [b"\xfb\xff"]}, '{"a":["+/8="]}'),
+    (
+        "bytes in anything beside an instance",
+        dict[str, Any] | Point,
+        {"a": [b"\xfb\xff"], "b": 1, "c": Point(x=1)},
+        '{"a":["+/8="],"b":1,"c":{"x":1,"y":0.0}}',
+    ),
     ("bytes of a model", Blob, Blob(data=b"\xff"), '{"data":"ff"}'),
     ("bytes in base64 by their type", Base64Bytes, b"+/8=", '"+/8="'),
     ("a secret", SecretStr, SecretStr("x"), '"**********"'),
@@ -264,6 +276,7 @@ ENCODED: list[tuple[str, Any, Any, str]] = [
     ("an alias", Named, Named(first_name="x"), '{"firstName":"x"}'),
     ("a serializer of its own", Odd, Odd(n=1), '{"n":"1"}'),
     ("a serializer of the type's", list[Labelled], [1], '["no. 1"]'),
+    ("an integer for a number or a text", Priced, Priced(), '{"price":0}'),
     ("more than is declared", Lax, Lax(a=1, b=2), '{"a":1,"b":2}'),  # type: ignore[call-arg]  # it may
     ("RES-10 a dataclass", Item, Item(1, b"\xff"), '{"count":1,"data":"/w=="}'),
     ("a dict for a dataclass", Item, {"count": 1}, '{"count":1,"data":""}'),
@@ -455,6 +468,7 @@ CHANGED: list[tuple[str, Any, Callable[[], Any]]] = [
     ("something else for one", Everything, lambda: changed(Everything(), point=3)),
     ("in a list", list[Point], lambda: [changed(Point(x=1), x="1")]),
     ("in a dict", dict[str, Point], lambda: {"a": changed(Point(x=1), x="1")}),
+    ("beside a default", Priced, lambda: changed(Priced(), price="1")),
     ("an optional one", Point | None, lambda: changed(Point(x=1), x="1")),
     ("in a recursive one", Tree, lambda: changed(Tree(value=1), children=[3])),
     ("a dataclass", Item, lambda: changed(Item(1), count="1")),
