@@ -668,6 +668,21 @@ def test_defaults_of_python_types_reach_the_function_as_they_are() -> None:
     assert f(**signature.bind(given))[1:] == (Color.BLUE, Path("a/b"), Decimal("2.50"))
 
 
+def test_a_default_arrives_as_the_same_object() -> None:
+    """DEC-21."""
+    nothing, many = object(), [1]
+
+    def f(a: Any = nothing, /, b: list[int] = many, *, c: Any = nothing) -> Any:
+        return a, b, c
+
+    signature = read_signature(f, "tool 'f'")
+    keywords = signature.bind({})
+    a, b, c = f(*signature.place(keywords), **keywords)
+    assert a is nothing
+    assert b is many
+    assert c is nothing
+
+
 def test_no_parameters_publish_an_object_without_properties() -> None:
     """DEC-27. Spec 2026-07-28, server/tools: Tool, no parameters."""
 

@@ -479,9 +479,7 @@ SCHEMAS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
                 }
             },
             "required": ["result"],
-            "$defs": {
-                "A": {"properties": {"again": {"$ref": "#/properties/result"}}}
-            },
+            "$defs": {"A": {"properties": {"again": {"$ref": "#/properties/result"}}}},
         },
     ),
     (
