@@ -4,20 +4,30 @@ Spec 2026-07-28, server/tools.
 """
 
 import asyncio
+import copy
 import enum
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    NewType,
+    NotRequired,
+    TypeVar,
+)
 from uuid import UUID
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # no stubs
-from pydantic import BaseModel, Field, field_serializer
+from pydantic import BaseModel, ConfigDict, Field, computed_field, field_serializer
 from typing_extensions import TypedDict
 
 from mcpkit import (
@@ -29,11 +39,14 @@ from mcpkit import (
     ProtocolError,
     ResourceLink,
     Result,
+    SetupError,
     Text,
     ToolError,
     dispatch,
 )
 from mcpkit.errors import INVALID_PARAMS
+from mcpkit.protocol.era import SERVER_INFO
+from mcpkit.protocol.jsonrpc import Encoded
 from tests.calls import (
     EVERY,
     V_2025_03_26,
@@ -42,12 +55,14 @@ from tests.calls import (
     call,
     call_tool,
     failed,
+    reply,
     request,
     structured,
     text,
 )
 from tests.wire import MODERN
 
+T = TypeVar("T")
 WHEN = datetime(2020, 1, 2, tzinfo=UTC)
 
 
@@ -91,6 +106,26 @@ class Movie(TypedDict):
     """A movie."""
 
     title: str
+    year: NotRequired[int]
+
+
+class Page(BaseModel, Generic[T]):
+    """A page of a list."""
+
+    items: list[T]
+
+    @computed_field  # type: ignore[prop-decorator]  # as pydantic has it
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.items)
+
+
+class Pair(NamedTuple):
+    """A pair."""
+
+    left: int
+    right: str = "r"
 
 
 @dataclass
@@ -104,15 +139,23 @@ class Plain:
     """What has no JSON form."""
 
 
-def returning(value: Any, hint: Any = Any, **options: Any) -> App:
+HOW = ("async", "thread", "loop")
+
+
+def returning(value: Any, hint: Any = Any, how: str = "async", **options: Any) -> App:
     """Make an app whose tool `t` returns a value, under an annotation."""
     app = App("tests", **options)
 
-    async def t() -> Any:
-        return value
+    def in_function() -> Any:
+        # It is read once, and there are several requests.
+        return copy.copy(value) if isinstance(value, Iterator) else value
 
-    t.__annotations__ = {"return": hint}
-    app.add_tool(t)
+    async def in_coroutine() -> Any:
+        return in_function()
+
+    tool = in_coroutine if how == "async" else in_function
+    tool.__annotations__ = {"return": hint}
+    app.add_tool(tool, name="t", thread=how == "thread")
     return app
 
 
@@ -143,7 +186,7 @@ def content(*blocks: dict[str, Any]) -> dict[str, Any]:
     return {"content": list(blocks), "isError": False}
 
 
-RETURNED = [
+RETURNED: list[tuple[str, Any, Any, dict[str, Any]]] = [
     # id, annotation, value, result
     ("a text", str, "x", text("x")),
     ("an empty text", str, "", text("")),
@@ -172,6 +215,44 @@ RETURNED = [
     ),
     ("texts where blocks may be", list[str | Image], ["x"], text("x")),
     ("an optional block", Image | None, None, content()),
+    (
+        "RES-07 one block in a list",
+        list[Image],
+        [Image(b"\xff")],
+        content(IMAGE),
+    ),
+    ("an iterator of blocks", Iterator[Text], iter([Text("x")]), text("x")),
+    ("blocks or one", list[Image] | Image, Image(b"\xff"), content(IMAGE)),
+    (
+        "DEC-28 blocks, and none between them",
+        list[Text | None],
+        [Text("x"), None],
+        text("x"),
+    ),
+    (
+        "blocks and other values",
+        Any,
+        ["x", Image(b"\xff"), {"a": 1}, Point(x=1), None, 2],
+        content(
+            {"type": "text", "text": "x"},
+            IMAGE,
+            {"type": "text", "text": '{"a":1}'},
+            {"type": "text", "text": '{"x":1,"y":0.0}'},
+            {"type": "text", "text": "2"},
+        ),
+    ),
+    (
+        "blocks or models",
+        list[Image | Point],
+        [Image(b"\xff"), Point(x=1)],
+        content(IMAGE, {"type": "text", "text": '{"x":1,"y":0.0}'}),
+    ),
+    (
+        "a block in a dict",
+        dict[str, Image],
+        {"a": Image(b"\xff")},
+        structured('{"a":{"type":"image","data":"/w==","mimeType":"image/png"}}'),
+    ),
     ("an integer", int, 3, structured("3")),
     ("zero", int, 0, structured("0")),
     ("false", bool, False, structured("false")),
@@ -182,6 +263,13 @@ RETURNED = [
     ("RES-07 a list of one", list[int], [1], structured("[1]")),
     ("RES-07 a list of two", list[int], [1, 2], structured("[1,2]")),
     ("RES-07 an empty list, unannounced", Any, [], structured("[]")),
+    ("a list of an iterator", Iterator[int], iter([1, 2]), structured("[1,2]")),
+    ("an iterator, unannounced", Any, iter([1, 2]), structured("[1,2]")),
+    ("values of a dict, unannounced", Any, {"a": 1}.values(), structured("[1]")),
+    ("a name for a text", NewType("UserId", str), "x", text("x")),
+    ("a name for a number", NewType("Age", int), 3, structured("3")),
+    ("a text of some length", Annotated[str, Field(max_length=3)], "x", text("x")),
+    ("a value that is awaited", Awaitable[int], 3, structured("3")),
     ("RES-07 a list of one, unannounced", Any, ["a"], structured('["a"]')),
     ("an empty object", dict, {}, structured("{}")),
     ("RES-06 an object", dict[str, int], {"a": 1}, structured('{"a":1}')),
@@ -205,6 +293,22 @@ RETURNED = [
     ),
     ("RES-06 a model or a text", Point | str, "s", structured('"s"')),
     ("an optional model", Point | None, None, structured("null")),
+    ("no optional model", Point | None, Point(x=1), structured('{"x":1,"y":0.0}')),
+    (
+        "a generic model",
+        Page[Point],
+        Page(items=[Point(x=1)]),
+        structured('{"items":[{"x":1,"y":0.0}],"count":1}'),
+    ),
+    ("a NamedTuple", Pair, Pair(1), structured('[1,"r"]')),
+    ("a TypedDict without all", Movie, {"title": "x"}, structured('{"title":"x"}')),
+    (
+        "RES-10 a UUID",
+        UUID,
+        UUID(int=1),
+        structured('"00000000-0000-0000-0000-000000000001"'),
+    ),
+    ("RES-10 a path", Path, Path("a/b"), structured('"a/b"')),
     (
         "DEC-25 a recursive model",
         Tree,
@@ -262,6 +366,65 @@ RETURNED = [
         failed("No."),
     ),
     (
+        "a result of a model",
+        Result[Point],
+        Result.structured(Point(x=1)),
+        structured('{"x":1,"y":0.0}'),
+    ),
+    ("a model for a result", Result[Point], Point(x=1), structured('{"x":1,"y":0.0}')),
+    ("a text for a result", Result[str], "x", text("x")),
+    (
+        "a result of a list under a schema",
+        list[Point],
+        Result.structured([{"x": 1}]),
+        structured('[{"x":1,"y":0.0}]'),
+    ),
+    (
+        "a result of what is encoded already",
+        Point,
+        Result.structured(Encoded(b'{"x":1}')),
+        structured('{"x":1,"y":0.0}'),
+    ),
+    (
+        "a result with content of its own",
+        Result[Point],
+        Result.structured(Point(x=1), content=["Here.", Image(b"\xff")]),
+        {
+            **content({"type": "text", "text": "Here."}, IMAGE),
+            "structuredContent": {"x": 1, "y": 0.0},
+        },
+    ),
+    (
+        "a result with content of its own, of a list",
+        Any,
+        Result.structured([1], content="One."),
+        {**text("One."), "structuredContent": [1]},
+    ),
+    (
+        "RES-03 an error of blocks",
+        Result[Point],
+        Result.error(["No.", Image(b"\xff")]),
+        {**content({"type": "text", "text": "No."}, IMAGE), "isError": True},
+    ),
+    (
+        "RES-03 a raw error under a schema",
+        Point,
+        Result.raw({"content": [{"type": "text", "text": "No."}], "isError": True}),
+        failed("No."),
+    ),
+    (
+        "a raw result under a schema",
+        Point,
+        Result.raw({"content": [Text("Here.")], "structuredContent": {"x": 1}}),
+        {**text("Here."), "structuredContent": {"x": 1, "y": 0.0}},
+    ),
+    (
+        "a raw result of a model",
+        Any,
+        Result.raw({"structuredContent": Point(x=1)}),
+        {"content": [], "isError": False, "structuredContent": {"x": 1, "y": 0.0}},
+    ),
+    (
         "RES-09 a raw result without content",
         Result,
         Result.raw({"structuredContent": {"a": 1}}),
@@ -280,12 +443,13 @@ def table(rows: list[Any]) -> list[Any]:
     return [pytest.param(*row, id=name) for name, *row in rows]
 
 
+@pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize(("hint", "value", "result"), table(RETURNED))
 async def test_what_a_tool_returns_becomes_a_result(
-    hint: Any, value: Any, result: dict[str, Any]
+    hint: Any, value: Any, result: dict[str, Any], how: str
 ) -> None:
     """Spec 2026-07-28, server/tools: Tool Result. The mapping is ours."""
-    app = returning(value, hint)
+    app = returning(value, hint, how)
     assert await call_tool(app, "t") == result
 
 
@@ -297,7 +461,7 @@ async def test_structured_content_is_an_object_for_legacy_clients(
     if "structuredContent" in result:
         held = result["structuredContent"]
         # A schema that admits more than objects wraps every value alike.
-        if not isinstance(held, dict) or hint == Point | str:
+        if not isinstance(held, dict) or hint in (Point | str, Point | None):
             result = {**result, "structuredContent": {"result": held}}
     app = returning(value, hint)
     assert await call_tool(app, "t", at=V_2025_11_25) == result
@@ -321,7 +485,7 @@ async def test_the_first_revision_has_content_alone(
     [
         pytest.param(hint, value, id=name)
         for name, hint, value, result in RETURNED
-        if "structuredContent" in result and hint not in (Any, Result)
+        if "structuredContent" in result and hint not in (Any, Result, dict[str, Image])
     ],
 )
 @pytest.mark.parametrize("version", [MODERN, V_2025_11_25, V_2025_06_18])
@@ -342,13 +506,19 @@ async def test_a_value_that_admits_objects_and_more_is_always_wrapped() -> None:
     assert result["structuredContent"] == {"result": {"x": 1, "y": 0.0}}
 
 
-MISMATCHED = [
+MISMATCHED: list[tuple[str, Any, Any, str]] = [
     # id, annotation, value, what the log says
     ("RES-04 a list for a text", str, [], "a list is not what was declared"),
     ("RES-04 nothing for a text", str, None, "a NoneType is not what was declared"),
     ("something for nothing", None, 3, "a int is not what was declared"),
     ("a fraction for an integer", int, 3.5, "valid integer"),
     ("a text for an integer", int, "x", "valid integer"),
+    ("a text that looks like an integer", int, "3", "valid integer"),
+    ("an integer for a truth", bool, 1, "valid boolean"),
+    ("a text for an image", Image, "x", "a str is not what was declared"),
+    ("nothing for an image", Image, None, "a NoneType is not what was declared"),
+    ("a structure for an image", Image, {"a": 1}, "a dict is not what was declared"),
+    ("a list for one image", Image, [Image(b"")], "a list is not what was declared"),
     ("RES-04 the wrong keys for a model", Point, {"wrong": 1}, "Field required"),
     ("RES-04 nothing for a model", Point, None, "Point"),
     ("a list for an object", dict, [], "valid dictionary"),
@@ -376,15 +546,65 @@ MISMATCHED = [
         [1],
         "a int in the list is not what was declared",
     ),
+    (
+        "another block in a list of blocks",
+        list[Text],
+        [Image(b"")],
+        "a Image in the list is not what was declared",
+    ),
+    (
+        "a result of another structure",
+        Point,
+        Result.structured({"wrong": 1}),
+        "x: Field required",
+    ),
+    ("a result of another type", Result[Point], Result.structured(3), "instance of"),
+    (
+        "RES-01 a result of NaN",
+        Result[list[float]],
+        Result.structured([float("nan")]),
+        "0: Input should be a finite number",
+    ),
+    (
+        "a result of text, under a schema",
+        Point,
+        Result.text("x"),
+        "a text result has no structured content",
+    ),
+    (
+        "a result of content, under a schema",
+        Result[Point],
+        Result.content([]),
+        "a resource result has no structured content",
+    ),
+    (
+        "RES-09 a raw result without structure, under a schema",
+        Point,
+        Result.raw({"content": []}),
+        "a raw result has no structured content",
+    ),
+    (
+        "a raw result of another structure",
+        Point,
+        Result.raw({"structuredContent": {"wrong": 1}, "isError": False}),
+        "x: Field required",
+    ),
+    (
+        "a result with content of its own, of another structure",
+        Point,
+        Result.structured({"wrong": 1}, content="x"),
+        "x: Field required",
+    ),
 ]
 
 
+@pytest.mark.parametrize("version", EVERY)
 @pytest.mark.parametrize(("hint", "value", "logged"), table(MISMATCHED))
 async def test_a_value_that_is_not_of_the_declared_type_is_an_error(
-    hint: Any, value: Any, logged: str, caplog: pytest.LogCaptureFixture
+    hint: Any, value: Any, logged: str, version: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Ours. Spec 2026-07-28, server/tools: Output Schema, a MUST."""
-    result = await call_tool(returning(value, hint), "t")
+    result = await call_tool(returning(value, hint), "t", at=version)
     assert result == failed(
         "Tool t returned a value that does not match its output schema"
     )
@@ -440,6 +660,13 @@ NULLED = [
     ("alone", float("nan"), "it"),
     ("in a dict", {"a": [1, float("inf")]}, "a.1"),
     ("in a result", Result.structured({"b": float("-inf")}), "b"),
+    (
+        "in a result with content of its own",
+        Result.structured([float("nan")], content="x"),
+        "0",
+    ),
+    ("among much that is null", [None] * 1000 + [float("nan")], "1000"),
+    ("beside half a pair", ["\ud800", float("nan")], "1"),
 ]
 
 
@@ -454,20 +681,57 @@ async def test_a_number_that_becomes_null_is_logged(
     ]
 
 
+MINE = {"com.example/x": 1}
+
+WITH_META: list[tuple[str, Any, Any, dict[str, Any]]] = [
+    # id, annotation, result, the rest of it
+    ("a text", Any, Result.text("x", metadata=MINE), text("x")),
+    (
+        "content",
+        Any,
+        Result.content(Image(b"\xff"), metadata=MINE),
+        content(IMAGE),
+    ),
+    (
+        "a structure under a schema",
+        Result[Point],
+        Result.structured(Point(x=1), metadata=MINE),
+        structured('{"x":1,"y":0.0}'),
+    ),
+    (
+        "a structure with content of its own",
+        Result[Point],
+        Result.structured(Point(x=1), content="Here.", metadata=MINE),
+        {**text("Here."), "structuredContent": {"x": 1, "y": 0.0}},
+    ),
+    ("an error", Result[Point], Result.error("No.", metadata=MINE), failed("No.")),
+    ("in wire form", Any, Result.raw({"_meta": MINE}), content()),
+    (
+        "in wire form, and beside it",
+        Any,
+        Result.raw({"_meta": {"com.example/x": 0}}, metadata=MINE),
+        content(),
+    ),
+]
+
+
 @pytest.mark.parametrize("version", EVERY)
-async def test_members_of_meta_survive(version: str) -> None:
+@pytest.mark.parametrize(("hint", "value", "rest"), table(WITH_META))
+async def test_members_of_meta_survive(
+    hint: Any, value: Any, rest: dict[str, Any], version: str
+) -> None:
     """RES-13. Spec 2026-07-28, basic/index: `_meta`."""
-    mine = {"com.example/x": 1}
-    results = {
-        "metadata": Result.text("x", metadata=mine),
-        "raw": Result.raw({"content": [], "_meta": mine}),
-    }
-    for value in results.values():
-        result = await call_tool(returning(value), "t", at=version)
-        assert result["_meta"] == mine
-
-
-HOW = ("async", "thread", "loop")
+    app = returning(value, hint)
+    result = await call_tool(app, "t", at=version)
+    if version == V_2025_03_26:
+        rest = without(rest, "structuredContent")
+    assert result == {**rest, "_meta": MINE}
+    if version == MODERN:
+        replied = await reply(app, "tools/call", name="t")
+        assert replied.message["result"]["_meta"] == {
+            **MINE,
+            SERVER_INFO: {"name": "tests", "version": "0.1.0"},
+        }
 
 
 class UnspeakableError(Exception):
@@ -565,6 +829,18 @@ async def test_a_tool_error_under_an_output_schema_has_no_structure() -> None:
         raise ToolError("Resource not found")
 
     assert await call_tool(app, "t") == failed("Resource not found")
+
+
+async def test_an_error_code_that_is_none_is_a_fault_of_the_tool() -> None:
+    """ERR-04. It never gets to the wire."""
+    app = App("tests")
+
+    @app.tool
+    async def t() -> str:
+        code: Any = "x"
+        raise ProtocolError(code, "m")
+
+    assert await call_tool(app, "t") == failed("Tool t failed")
 
 
 async def test_a_time_out_inside_a_tool_is_an_error() -> None:
@@ -888,6 +1164,39 @@ async def test_a_recursive_output_schema_is_an_object_at_the_root() -> None:
     for version in (MODERN, V_2025_11_25, V_2025_06_18):
         (tool,) = (await call(app, "tools/list", at=version))["tools"]
         assert tool["outputSchema"] == schema
+
+
+class Unsendable(BaseModel):
+    """A model whose schema nobody can encode."""
+
+    model_config = ConfigDict(json_schema_extra={"x": Plain()})  # type: ignore[dict-item]
+    a: int
+
+
+ODD: list[tuple[str, Any, dict[str, Any]]] = [
+    # id, annotation, options
+    ("a schema", Unsendable, {}),
+    ("its meta", str, {"meta": {"com.example/a": Plain()}}),
+    ("an icon", str, {"icons": [{"src": "a:b", "sizes": Plain()}]}),
+]
+
+
+@pytest.mark.parametrize(("hint", "options"), table(ODD))
+async def test_a_tool_that_can_not_be_listed_does_not_break_the_list(
+    hint: Any, options: dict[str, Any]
+) -> None:
+    """DEC-25."""
+    app = returning("x")
+
+    def odd() -> None:
+        raise NotImplementedError
+
+    odd.__annotations__ = {"return": hint}
+    with pytest.raises(SetupError, match=r"'odd'.* no JSON form: .*Plain"):
+        app.add_tool(odd, **options)
+    for version in EVERY:
+        (tool,) = (await call(app, "tools/list", at=version))["tools"]
+        assert tool["name"] == "t"
 
 
 NO_SCHEMA = [
