@@ -188,8 +188,12 @@ def read_returns(function: Callable[..., Any], what: str) -> Returns:
 
 
 def _unwrapped(hint: Any) -> Any:
-    """Return the type of the value, without names for it and what is around it."""
-    hint = resolve_alias(hint)
+    """Return the type of the value, without what is around it."""
+    named = resolve_alias(hint)
+    if named is not hint:
+        unwrapped = _unwrapped(named)
+        # A type may be made of itself, by its name.
+        return hint if unwrapped == named else unwrapped
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if isinstance(hint, typing.NewType):
         return _unwrapped(hint.__supertype__)
@@ -208,6 +212,7 @@ def _unwrapped(hint: Any) -> Any:
 
 def _members(hint: Any) -> list[Any]:
     """Return the types of which a union is one, or the only type."""
+    hint = resolve_alias(hint)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         return _members(arguments[0])
