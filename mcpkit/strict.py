@@ -101,7 +101,7 @@ def _fault(value: Any, members: list[Mapping[str, Any]]) -> str | None:
         if tuples and not any(_admits(member, "object") for member in members):
             return "expected array, got object"
     elif isinstance(value, list):
-        arrays = [member for member in members if _admits(member, "array")]
+        arrays = [member for member in members if _may_hold(member, value)]
         unique = arrays and all("uniqueItems" in member for member in arrays)
         if unique and len({identity(item) for item in value}) < len(value):
             return "array should not hold an item twice"
@@ -137,7 +137,31 @@ def _item(member: Mapping[str, Any], index: int) -> Any:
 
 
 def _admits(member: Mapping[str, Any], kind: str) -> bool:
-    return bool(member.get("type", kind) == kind)
+    if "type" in member:
+        return bool(member["type"] == kind)
+    if "enum" in member or "const" in member:
+        return any(json_type(item) == kind for item in _listed(member))
+    return True
+
+
+def _may_hold(member: Mapping[str, Any], items: list[Any]) -> bool:
+    """Whether a member of a union may be the one of an array, by its items' types."""
+    if not _admits(member, "array"):
+        return False
+    inner = member.get("items")
+    expected = inner.get("type") if is_object(inner) else None
+    if expected is None or "prefixItems" in member:
+        return True
+    kinds = {_kind(item) for item in items}
+    if expected == "number":
+        kinds.discard("integer")
+    return kinds <= {expected}
+
+
+def _kind(item: Any) -> str:
+    # JSON has one kind of number: 1.0 is an integer.
+    integral = isinstance(item, float) and item.is_integer()
+    return "integer" if integral else json_type(item)
 
 
 def _admits_number(member: Mapping[str, Any], value: float) -> bool:

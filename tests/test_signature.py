@@ -744,6 +744,9 @@ ACCEPTED = [
     ("an array for a tuple", tuple[int, str], [1, "a"], (1, "a")),
     ("an array for a NamedTuple", Place, [1, 2.0], Place(1, 2)),
     ("a default of a NamedTuple", Place, [1], Place(1)),
+    ("an item twice, where a list may hold it", set[str] | list[int], [1, 1.0], [1, 1]),
+    ("the same of numbers", set[str] | list[float], [1, 1.0], [1.0, 1.0]),
+    ("a list beside a literal", set[int] | Literal["x"], [1], {1}),
     ("an array for an iterable", Iterable[int], [1], [1]),
     ("thousands of integral floats", list[int], [1.0] * 1001, [1] * 1001),
     ("the same number twice, and its text", set[Any], [1, "1"], {1, "1"}),
@@ -848,6 +851,12 @@ REFUSED = [
         "an item twice in a set",
         set[float],
         [1, 2, 1.0],
+        "a: array should not hold an item twice",
+    ),
+    (
+        "an item twice, where no list may hold it",
+        set[int] | list[str],
+        [1, 1],
         "a: array should not hold an item twice",
     ),
     (
