@@ -188,6 +188,10 @@ def _adapter(fields: Mapping[str, Any], what: str) -> TypeAdapter[dict[str, Any]
         adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(made)
         adapter.json_schema(schema_generator=Untitled)
     except UNSCHEMATISABLE as error:
+        if getattr(error, "code", None) == "typed-dict-version":
+            raise SetupError(
+                f"{what}: import TypedDict from typing_extensions, in place of typing"
+            ) from error
         raise SetupError(f"{what}: {_culprits(fields)}") from error
     # A type that needs a package that is not there.
     except ImportError as error:
