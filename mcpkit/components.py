@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypedDict
 
 from mcpkit.cleanup import Cleanup
@@ -38,6 +39,20 @@ MAX_NAME: Final = 128
 """How many characters a name may have."""
 
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+\Z")
+# What an option is, where a wrong one would go on the wire and spoil a whole list.
+_OPTION_TYPES: Final[Mapping[str, tuple[type[Any], str]]] = MappingProxyType(
+    {
+        "title": (str, "a string"),
+        "description": (str, "a string"),
+        "mime_type": (str, "a string"),
+        "icons": (Sequence, "a list of dicts"),
+        "meta": (Mapping, "a dict"),
+        "annotations": (Mapping, "a dict"),
+        "scopes": (Collection, "a list of strings"),
+        "tags": (Collection, "a list of strings"),
+        "thread": (bool, "True or False"),
+    }
+)
 _TOOL_HINTS: Final = frozenset(
     {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 )
@@ -517,11 +532,14 @@ def _check_no_headers(signature: Signature, what: str) -> None:
 def _check_options(
     options: Mapping[str, Any], known: frozenset[str], what: str
 ) -> None:
-    for key in options:
+    for key, value in options.items():
         if key not in known:
             raise SetupError(
                 f"a {what} has no option {key!r}; it has {', '.join(sorted(known))}"
             )
+        expected, words = _OPTION_TYPES.get(key, (object, ""))
+        if value is not None and not isinstance(value, expected):
+            raise SetupError(f"the {key} of a {what} is {words}, not {value!r}")
 
 
 def _name(handler: Handler, options: Mapping[str, Any], what: str) -> str:
@@ -578,6 +596,10 @@ def _hints(
             raise SetupError(
                 f"{what}: {key!r} is none of the annotations {', '.join(sorted(known))}"
             )
+        kind, words = (str, "a string") if key == "title" else (bool, "True or False")
+        if not isinstance(annotations[key], kind):
+            shown = repr(annotations[key])
+            raise SetupError(f"{what}: the annotation {key} is {words}, not {shown}")
     return dict(annotations)
 
 
@@ -637,7 +659,7 @@ def read_tags(tags: Collection[str], what: str) -> frozenset[str]:
 
 
 def _scopes(options: Mapping[str, Any], what: str) -> frozenset[str]:
-    scopes = options.get("scopes", ())
+    scopes = options.get("scopes") or ()
     if isinstance(scopes, str) or not all(isinstance(item, str) for item in scopes):
         raise SetupError(f"{what}: scopes is a list of strings, not {scopes!r}")
     for scope in scopes:

@@ -31,6 +31,41 @@ app: Any = App("mistakes")
 
 REFUSED: list[tuple[str, Callable[[], Any], str]] = [
     (
+        "a title that is no text",
+        lambda: app.tool(title=3)(handler),
+        "the title of a tool is a string, not 3",
+    ),
+    (
+        "a description that is no text",
+        lambda: app.prompt(description=3)(handler),
+        "the description of a prompt is a string, not 3",
+    ),
+    (
+        "a MIME type that is no text",
+        lambda: app.resource("a://b", mime_type=3)(handler),
+        "the mime_type of a resource is a string, not 3",
+    ),
+    (
+        "meta in a list",
+        lambda: app.tool(meta=[1])(handler),
+        "the meta of a tool is a dict, not [1]",
+    ),
+    (
+        "a thread in words",
+        lambda: app.tool(thread="no")(handler),
+        "the thread of a tool is True or False, not 'no'",
+    ),
+    (
+        "tags in a number",
+        lambda: app.tool(tags=3)(handler),
+        "the tags of a tool is a list of strings, not 3",
+    ),
+    (
+        "a hint in words",
+        lambda: app.tool(annotations={"readOnlyHint": "yes"}, name="hinted")(handler),
+        "tool 'hinted': the annotation readOnlyHint is True or False, not 'yes'",
+    ),
+    (
         "a misspelt option of a tool",
         lambda: app.tool(scope=["admin"])(handler),
         "a tool has no option 'scope'; it has annotations, description, icons, "
