@@ -283,8 +283,7 @@ def _kinds(schema: Any) -> Iterator[str]:
         for item in schema:
             yield from _kinds(item)
     elif isinstance(schema, dict):
-        if "type" in schema:
-            yield schema["type"]
+        yield schema.get("type", "")
         yield from _REMARKABLE & schema.keys()
         for key, part in _parts(schema):
             named = key in _NAMED and isinstance(part, dict)

@@ -648,6 +648,25 @@ async def test_a_value_without_a_json_form_is_an_error(
     ]
 
 
+OTHERS = [
+    Result.tools([]),
+    Result.resource_read([]),
+    Result.prompt_get("x"),
+    Result.completion([]),
+]
+
+
+@pytest.mark.parametrize("value", OTHERS, ids=lambda result: result.kind)
+async def test_a_result_of_another_method_is_a_fault_of_the_tool(
+    value: Result, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ours."""
+    assert await call_tool(returning(value), "t") == failed("Tool t failed")
+    (record,) = caplog.records
+    assert record.exc_info is not None
+    assert str(record.exc_info[1]) == f"a {value.kind} result is no result of a tool"
+
+
 async def test_a_circle_under_a_schema_is_an_error() -> None:
     result = await call_tool(returning(circular(), dict[str, Any]), "t")
     assert result == failed(
@@ -743,6 +762,13 @@ class UnspeakableError(Exception):
     __repr__ = __str__
 
 
+class SpeechlessError(ToolError):
+    """What the model should hear of, in words that fail."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
 RAISED: list[tuple[str, Callable[[], BaseException], str]] = [
     # id, exception, how `debug` describes it
     (
@@ -767,6 +793,7 @@ RAISED: list[tuple[str, Callable[[], BaseException], str]] = [
         "BaseExceptionGroup: several (1 sub-exception)",
     ),
     ("one that can't be shown", UnspeakableError, "UnspeakableError"),
+    ("one that the model can't be told", SpeechlessError, "SpeechlessError"),
 ]
 
 

@@ -335,6 +335,7 @@ WITH_BYTES: list[tuple[str, Callable[[], Any], str]] = [
     ("beside other keys", lambda: {(1, 2): BYTES, 3: None}, '{"1,2":"+/8=","3":null}'),
     ("in an iterator", lambda: iter([BYTES]), '["+/8="]'),
     ("beside half a pair", lambda: [Half.HIGH, BYTES], '["\ufffd","+/8="]'),
+    ("beside half a pair and a dash", lambda: ["\ud800-", BYTES], '["\ufffd-","+/8="]'),
     ("none, but an underscore", lambda: {"a_b": "-"}, '{"a_b":"-"}'),
     (
         "none, but an iterator that is read once",

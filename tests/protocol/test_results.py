@@ -331,6 +331,13 @@ def test_a_question_has_requests_or_a_state() -> None:
         Result.input_required()
 
 
+def test_the_requests_of_a_question_have_keys() -> None:
+    """Spec 2026-07-28, basic/patterns/mrtr."""
+    asked: Any = [{"method": "roots/list"}]
+    with pytest.raises(ValueError, match="input_requests is a dict, not"):
+        Result.input_required(asked)
+
+
 def test_a_structured_value_without_a_json_form_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="a object has no JSON form"):
         Result.structured(object()).members()
