@@ -79,6 +79,21 @@ def structured(value: Any, text: str) -> dict[str, Any]:
 
 VISITS: Final = [
     Visit(
+        example="blocks",
+        lists={"tools": ["look", "dot"]},
+        params=call("dot"),
+        answer={
+            "content": [
+                {
+                    "type": "image",
+                    "data": "R0lGODlhAQABAIAAAP8AAP///ywAAAAAAQABAAAC",
+                    "mimeType": "image/gif",
+                }
+            ],
+            "isError": False,
+        },
+    ),
+    Visit(
         example="browser",
         lists={"tools": ["ping"]},
         params=call("ping"),
