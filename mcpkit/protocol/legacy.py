@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from mcpkit.errors import INTERNAL_ERROR, ProtocolError
+from mcpkit.protocol.era import SERVER_INFO
 from mcpkit.protocol.jsonrpc import (
     Encoded,
     RequestId,
@@ -80,9 +81,8 @@ def shape(result: Result, *, revision: Revision = LATEST_LEGACY) -> dict[str, An
         raise ProtocolError(INTERNAL_ERROR, _REFUSED[result.kind])
     members = result.members()
     shaped = {key: value for key, value in members.items() if key not in _MODERN_ONLY}
-    if result.metadata:
-        meta = shaped.get("_meta")
-        shaped["_meta"] = {**(meta if is_object(meta) else {}), **result.metadata}
+    if result.metadata or "_meta" in shaped:
+        _set_meta(shaped, result.metadata or {})
     if "structuredContent" in shaped:
         content = shaped.pop("structuredContent")
         if revision.definitions:
@@ -95,6 +95,14 @@ def shape(result: Result, *, revision: Revision = LATEST_LEGACY) -> dict[str, An
     if not revision.definitions or not revision.icons:
         _cut_content(shaped, revision)
     return shaped
+
+
+def _set_meta(shaped: dict[str, Any], added: Mapping[str, Any]) -> None:
+    meta = shaped.pop("_meta", None)
+    own = {**(meta if is_object(meta) else {}), **added}
+    own.pop(SERVER_INFO, None)
+    if own:
+        shaped["_meta"] = own
 
 
 def as_object(content: Any, *, object_schema: bool | None) -> Any:

@@ -16,6 +16,7 @@ from mcpkit.protocol.content import (
     Text,
     resource_contents,
 )
+from mcpkit.protocol.era import SERVER_INFO
 from mcpkit.protocol.jsonrpc import Encoded
 from mcpkit.protocol.legacy import (
     definition,
@@ -686,3 +687,16 @@ def test_a_result_that_nests_deeper_than_a_message_may_is_sent() -> None:
 def test_the_examples_hold() -> None:
     result = doctest.testmod(module)
     assert (result.failed, result.attempted > 0) == (0, True)
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18", "2025-03-26"])
+def test_a_legacy_result_never_names_the_server(version: str) -> None:
+    """Ours: `serverInfo` in `_meta` came with 2026-07-28."""
+    meta = {SERVER_INFO: {"name": "a", "version": "1"}}
+    revision = REVISIONS[version]
+    bare = shape(Result.raw({"content": [], "_meta": meta}), revision=revision)
+    assert "_meta" not in bare
+    kept = shape(
+        Result.raw({"_meta": meta}, metadata={"example.com/a": 1}), revision=revision
+    )
+    assert kept["_meta"] == {"example.com/a": 1}
