@@ -19,6 +19,7 @@ MAX_FAULTS: Final = 20
 
 _MAX_LEAVES: Final = 1000
 _MAX_MENDED: Final = 1000
+"""How many faults are looked into: describing more costs more than it helps."""
 
 
 class ArgumentsError(MCPKitError):
@@ -132,7 +133,7 @@ def describe_faults(error: ValidationError, arguments: Any) -> str:
     """
     count = error.error_count()
     # The details of very many faults cost more than their answer may.
-    if count > MAX_FAULTS:
+    if count > _MAX_MENDED:
         return f"{count} values do not match the input schema"
     faults = [_read(detail, arguments) for detail in error.errors(include_url=False)]
     # Where a member of a union has the right type, the others do not matter.
@@ -150,7 +151,10 @@ def describe_faults(error: ValidationError, arguments: Any) -> str:
             alternatives.setdefault(fault.path, []).append(fault)
     for path, several in alternatives.items():
         lines[_line(path, _either(several))] = None
-    return "\n".join(lines)
+    told = list(lines)
+    if len(told) > MAX_FAULTS:
+        told[MAX_FAULTS:] = [f"and {len(told) - MAX_FAULTS} more"]
+    return "\n".join(told)
 
 
 def _line(path: Sequence[str], words: str, member: str = "") -> str:

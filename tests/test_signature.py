@@ -1171,6 +1171,22 @@ def test_a_long_path_is_shortened() -> None:
     assert message == f"{'k' * 100}: unknown argument"
 
 
+def test_the_first_faults_of_many_are_told() -> None:
+    """Ours: a model mends what it is told of."""
+    message = refusal(signature_of(list[int]), {"a": ["x"] * 22})
+    lines = message.split("\n")
+    assert lines[:2] == [f"a.{index}: expected integer, got string" for index in (0, 1)]
+    assert (len(lines), lines[-1]) == (21, "and 2 more")
+
+
+def test_the_faults_of_a_union_count_once() -> None:
+    message = refusal(signature_of(list[int | bool | list[int]]), {"a": ["x"] * 7})
+    assert message.split("\n") == [
+        f"a.{index}: expected integer, boolean or array, got string"
+        for index in range(7)
+    ]
+
+
 def test_many_faults_are_counted() -> None:
     points = [{"x": "hunter2"}] * 2_000
     message = refusal(signature_of(list[Point]), {"a": points}, coerce=True)
