@@ -31,17 +31,16 @@ from mcpkit.methods.lifecycle import find_session, seal_session
 from mcpkit.methods.routing import SERVED_BY
 from mcpkit.protocol import headers as routing, jsonrpc, legacy, modern
 from mcpkit.protocol.era import (
-    PROTOCOL_VERSION,
     check_modern,
+    check_modern_notification,
     era_of,
     era_of_header,
     legacy_revision,
-    unsupported_version,
 )
 from mcpkit.protocol.jsonrpc import Encoded, RequestId, is_object
 from mcpkit.protocol.methods import METHODS, Method
 from mcpkit.protocol.results import Result
-from mcpkit.protocol.versions import LATEST_MODERN, REVISIONS, Era, Revision
+from mcpkit.protocol.versions import Era, Revision
 from mcpkit.registry import MAX_ANSWERS
 from mcpkit.server import Server, logger
 
@@ -169,7 +168,7 @@ async def dispatch(
         elif kind == "request":
             revision = check_modern(message, headers, eras=eras)
         else:
-            revision = _check_modern_version(message, headers, app)
+            revision = check_modern_notification(message, headers, eras=eras)
     except SessionError as error:
         return refuse(error, era, request_id=request_id, status=error.status)
     except ProtocolError as error:
@@ -215,22 +214,6 @@ async def _check_session(
     if session is None:
         raise SessionError(404, "Session not found")
     return session
-
-
-def _check_modern_version(
-    message: Mapping[str, Any], headers: routing.Headers | None, app: Server
-) -> Revision:
-    """Check the version of a modern notification, which has nothing else checked."""
-    params = message.get("params")
-    meta = params.get("_meta") if is_object(params) else None
-    claimed = meta.get(PROTOCOL_VERSION) if is_object(meta) else None
-    version = claimed or routing.text((headers or {}).get(routing.VERSION))
-    if version is None:
-        return LATEST_MODERN
-    revision = REVISIONS.get(version) if isinstance(version, str) else None
-    if revision is None:
-        raise unsupported_version(str(version), app.options.eras)
-    return revision
 
 
 def _dropped(message: Mapping[str, Any], kind: str, era: Era) -> Reply:

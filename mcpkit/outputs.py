@@ -32,7 +32,7 @@ from pydantic_core import (
 from mcpkit.errors import MCPKitError
 from mcpkit.faults import MAX_FAULTS, find_non_finite
 from mcpkit.protocol.jsonrpc import encode, encode_value
-from mcpkit.schemas import Untitled
+from mcpkit.schemas import NAMED, OPAQUE, Untitled, rewritten
 
 
 class OutputError(MCPKitError):
@@ -64,9 +64,11 @@ class Output:
         # What was not complete, when it was written, may be now.
         adapter.rebuild()
         core = adapter.core_schema
-        published = _changed(core, _as_published)
+        published = rewritten(core, _as_published, leave=_stays)
         self.schema = _Published().generate(published, mode="serialization")
-        self._validator = SchemaValidator(_changed(published, _as_strict))
+        self._validator = SchemaValidator(
+            rewritten(published, _as_strict, leave=_stays)
+        )
         kinds = frozenset(_kinds(core))
         # What an instance holds of any type is encoded after the outermost
         # configuration, and what functions of the developer's return, too.
@@ -259,14 +261,6 @@ def _not_it(value: Any) -> str:  # noqa: ARG001  # whatever it is
     return _NOT_IT
 
 
-# Keys of a core schema that hold no schemas, or none of what is sent.
-_OPAQUE: Final = frozenset(
-    {"cls", "config", "default", "expected", "members", "metadata", "serialization"}
-)
-# Keys that hold schemas by names of the developer's.
-_NAMED: Final = frozenset({"choices", "fields"})
-
-
 # Keys of a node that make it more than its type.
 _REMARKABLE: Final = frozenset(
     {"serialization", "serialization_alias", "serialization_exclude"}
@@ -274,7 +268,7 @@ _REMARKABLE: Final = frozenset(
 
 
 def _parts(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    return ((key, part) for key, part in schema.items() if key not in _OPAQUE)
+    return ((key, part) for key, part in schema.items() if key not in OPAQUE)
 
 
 def _kinds(schema: Any) -> Iterator[str]:
@@ -286,26 +280,13 @@ def _kinds(schema: Any) -> Iterator[str]:
         yield schema.get("type", "")
         yield from _REMARKABLE & schema.keys()
         for key, part in _parts(schema):
-            named = key in _NAMED and isinstance(part, dict)
+            named = key in NAMED and isinstance(part, dict)
             yield from _kinds(list(part.values()) if named else part)
 
 
-def _changed(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
-    """Return a core schema with its nodes changed, save those of instances."""
-    if isinstance(schema, (list, tuple)):
-        return type(schema)(_changed(item, change) for item in schema)
-    if not isinstance(schema, dict) or _is_instance(schema):
-        return schema
-    changed = dict(schema)
-    for key, part in _parts(schema):
-        # Of JSON, keys are texts, whatever they are in Python.
-        if key == "keys_schema":
-            continue
-        if key in _NAMED and isinstance(part, dict):
-            changed[key] = {name: _changed(it, change) for name, it in part.items()}
-        else:
-            changed[key] = _changed(part, change)
-    return change(changed)
+def _stays(key: str, node: dict[str, Any]) -> bool:
+    # Of JSON, keys are texts, whatever they are in Python.
+    return key == "keys_schema" or _is_instance(node)
 
 
 def _is_instance(schema: dict[str, Any]) -> bool:

@@ -31,6 +31,7 @@ from mcpkit.protocol.methods import METHODS
 from mcpkit.protocol.versions import (
     ASSUMED,
     ERAS,
+    LATEST_MODERN,
     REVISIONS,
     Era,
     Revision,
@@ -153,6 +154,36 @@ def check_modern(
         raise unsupported_version(version, eras)
     if headers is not None:
         routing.check_routing(headers, method, params, METHODS.get(method))
+    return revision
+
+
+def check_modern_notification(
+    message: Mapping[str, Any],
+    headers: routing.Headers | None = None,
+    *,
+    eras: frozenset[Era] = ERAS,
+) -> Revision:
+    """Check the version of a modern notification, or of a client's response.
+
+    Nothing else is checked of what is dropped.
+
+    Args:
+        message: A message without an id, or a response.
+        headers: The HTTP headers as ASGI has them, if there are any.
+        eras: The eras that the server speaks.
+
+    Raises:
+        ProtocolError: -32022, there is no such version.
+    """
+    params = message.get("params")
+    meta = params.get("_meta") if is_object(params) else None
+    claimed = meta.get(PROTOCOL_VERSION) if is_object(meta) else None
+    version = claimed or routing.text((headers or {}).get(routing.VERSION))
+    if version is None:
+        return LATEST_MODERN
+    revision = REVISIONS.get(version) if isinstance(version, str) else None
+    if revision is None:
+        raise unsupported_version(str(version), eras)
     return revision
 
 
