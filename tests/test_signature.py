@@ -2085,3 +2085,30 @@ def test_many_strings_that_are_unknown_are_counted() -> None:
     with pytest.raises(ArgumentsError) as caught:
         signature_of(int).bind_strings({f"k{n}": "x" for n in range(5000)})
     assert str(caught.value) == "arguments: 5000 unknown arguments"
+
+
+class Corner(NamedTuple):
+    """A tuple whose items have no defaults."""
+
+    x: int
+    y: int
+
+
+class Shelf(BaseModel):
+    """A model whose defaults look like schemas, and are none."""
+
+    corner: Corner = Corner(1, 2)
+    layout: dict[str, str] = {"type": "list"}
+
+
+@pytest.mark.parametrize("padding", [0, 100_000], ids=["little", "much"])
+def test_defaults_arrive_as_they_are_however_much_else_there_is(padding: int) -> None:
+    """Ours: what stops early for much input is otherwise the same."""
+
+    def f(shelf: Shelf, pad: str) -> None:
+        raise NotImplementedError
+
+    signature = read_signature(f, "tool 'f'")
+    bound = signature.bind({"shelf": {}, "pad": "x" * padding})
+    assert bound["shelf"] == Shelf()
+    assert bound["shelf"].layout == {"type": "list"}
