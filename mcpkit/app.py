@@ -6,11 +6,13 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from mcpkit.components import read_icons
-from mcpkit.endpoint import DEFAULT_MAX_BODY, Endpoint, Principal, Receive, Scope, Send
+from mcpkit.endpoint import DEFAULT_MAX_BODY, Endpoint, Principal
 from mcpkit.errors import SetupError
+from mcpkit.exchange import Receive, Scope, Send
 from mcpkit.guard import Guard
 from mcpkit.lifespan import Lifespan
 from mcpkit.protocol.results import Cache, CacheScope
+from mcpkit.protocol.sealing import Codec
 from mcpkit.protocol.versions import ERAS, Era
 from mcpkit.server import Lifespan as LifespanFactory, Options, Server
 
@@ -60,6 +62,12 @@ class App(Server):
             signs and all open, each of at least 32 bytes. By default those of
             the environment variable `MCPKIT_SECRET_KEY`, else one of this
             process alone.
+        codec: An object that carries the state of a request in a form of its
+            own, such as encrypted by a service for keys: `seal(data: bytes) ->
+            str`, at most 64 KiB of ASCII, and `open(token: str) -> bytes`. What
+            it carries is signed, bound and dated anyway.
+        encrypt: Encrypt the state of a request, so that the client which holds
+            it can't read it. It needs `mcpkit[crypto]`.
         require_session: Refuse legacy requests without a session.
         page_size: How many definitions a list answer has at most. By default
             all are in one answer.
@@ -96,6 +104,8 @@ class App(Server):
         max_body: int = DEFAULT_MAX_BODY,
         eras: Collection[Era] = ERAS,
         secret_key: str | bytes | Sequence[str | bytes] | None = None,
+        codec: Codec | None = None,
+        encrypt: bool = False,
         require_session: bool = False,
         page_size: int | None = None,
         ttl_ms: int = 60_000,
@@ -142,6 +152,8 @@ class App(Server):
                 capabilities=dict(capabilities or {}),
             ),
             secret_key=secret_key,
+            codec=codec,
+            encrypt=encrypt,
             threads=threads,
         )
         if path and not path.startswith("/"):

@@ -1,5 +1,6 @@
 """What the methods know of an app: its options, its registry, its keys."""
 
+import inspect
 import logging
 import multiprocessing
 import os
@@ -21,7 +22,7 @@ from mcpkit.protocol.content import without_none
 from mcpkit.protocol.jsonrpc import ResponseTemplate
 from mcpkit.protocol.modern import cacheable_methods, default_cache
 from mcpkit.protocol.results import Cache
-from mcpkit.protocol.sealing import MIN_KEY_BYTES, Sealer
+from mcpkit.protocol.sealing import MIN_KEY_BYTES, Codec, Sealer, SealError
 from mcpkit.protocol.versions import ERAS, Era
 from mcpkit.registry import Kind
 from mcpkit.threads import Threads
@@ -29,6 +30,12 @@ from mcpkit.toolbox import Toolbox
 
 SECRET_KEY: Final = "MCPKIT_SECRET_KEY"  # noqa: S105  # the name of a variable
 """The environment variable with the keys, comma separated, the sealing one first."""
+
+STATE_SECONDS: Final = 600
+"""How long a client may take to answer a round of questions."""
+
+_STATE: Final = "request-state"
+_USED: Final = "state-used:"
 
 # No handler of its own: until the developer sets up logging, warnings and errors
 # are printed to stderr, and the traceback of a tool that failed is never lost.
@@ -119,6 +126,8 @@ class Server(Toolbox):
         options: Options,
         *,
         secret_key: str | bytes | Sequence[str | bytes] | None,
+        codec: Codec | None,
+        encrypt: bool,
         threads: int,
     ) -> None:
         if not name:
@@ -133,7 +142,9 @@ class Server(Toolbox):
         keys = _keys(secret_key)
         self._key_is_drawn = not keys
         self._pid = os.getpid()
-        self._sealer = Sealer(keys or [secrets.token_bytes(MIN_KEY_BYTES)])
+        keys = keys or [secrets.token_bytes(MIN_KEY_BYTES)]
+        self._sealer = Sealer(keys)
+        self._state_sealer = Sealer(keys, _codec(codec, keys, encrypt=encrypt))
         self.state: Any = None
         self.dependency_overrides: dict[Callable[..., Any], Callable[..., Any]] = {}
         self.templates: dict[str, ResponseTemplate] = {}
@@ -176,15 +187,7 @@ class Server(Toolbox):
 
         `Sealer.seal` has the rest.
         """
-        # Workers that `mcpkit run` starts are given a key that all of them have.
-        forked = self._pid != os.getpid()
-        if self._key_is_drawn and (forked or multiprocessing.parent_process()):
-            self._key_is_drawn = False
-            logger.warning(
-                "this process seals tokens that no other worker can open; set %s to "
-                "the same value for all of them",
-                SECRET_KEY,
-            )
+        self._warn_of_drawn_key()
         now = time.time() if dated else 0
         return self._sealer.seal(purpose, binding, payload, now=now)
 
@@ -199,6 +202,58 @@ class Server(Toolbox):
         return self._sealer.open_dated(
             purpose, binding, token, now=time.time(), max_age=max_age
         )
+
+    def seal_state(self, binding: Any, payload: Any) -> str:
+        """Seal what a handler keeps between two rounds of questions.
+
+        The token has an id of its own, so that it can be for single use.
+
+        Args:
+            binding: What the request is, and who sent it. It must be equal when
+                the token is opened.
+            payload: What is kept, as JSON.
+
+        Raises:
+            SealError: The payload is too large, or the app's codec failed.
+            TypeError: The payload has no JSON form.
+        """
+        self._warn_of_drawn_key()
+        kept = [secrets.token_urlsafe(16), payload]
+        return self._state_sealer.seal(_STATE, binding, kept, now=time.time())
+
+    async def open_state(
+        self, binding: Any, token: object, *, single_use: bool = False
+    ) -> Any:
+        """Return what `seal_state` sealed, for `STATE_SECONDS`.
+
+        Args:
+            binding: What the request is, and who sent it.
+            token: What the client sent.
+            single_use: Open it this once, in whichever worker.
+
+        Raises:
+            SealError: For any fault of the token at all, or a second use.
+        """
+        state, payload = self._state_sealer.open(
+            _STATE, binding, token, now=time.time(), max_age=STATE_SECONDS
+        )
+        # Twice as long as the token lives, for workers whose clocks differ.
+        if single_use and not await self.backend.replace(
+            _USED + state, None, "1", 2 * STATE_SECONDS
+        ):
+            raise SealError("it was used before")
+        return payload
+
+    def _warn_of_drawn_key(self) -> None:
+        # Workers that `mcpkit run` starts are given a key that all of them have.
+        forked = self._pid != os.getpid()
+        if self._key_is_drawn and (forked or multiprocessing.parent_process()):
+            self._key_is_drawn = False
+            logger.warning(
+                "this process seals tokens that no other worker can open; set %s to "
+                "the same value for all of them",
+                SECRET_KEY,
+            )
 
     def fault(self, context: Context, message: str, cause: BaseException) -> None:
         """Log what went wrong while a request was served, with its traceback."""
@@ -219,3 +274,36 @@ def _keys(given: str | bytes | Sequence[str | bytes] | None) -> list[bytes]:
             "makes one"
         )
     return keys
+
+
+def _codec(
+    given: Codec | None, keys: Sequence[bytes], *, encrypt: bool
+) -> Codec | None:
+    """Return what carries request states; `None` where they are signed alone."""
+    if given is not None and encrypt:
+        raise SetupError(
+            "codec and encrypt=True are two ways to carry a request state: give one"
+        )
+    if given is not None:
+        return _check_codec(given)
+    if not encrypt:
+        return None
+    try:
+        from mcpkit.crypto import Cipher  # noqa: PLC0415  # an extra
+    except ImportError as error:
+        raise SetupError(
+            "encrypt=True needs the library cryptography: pip install 'mcpkit[crypto]'"
+        ) from error
+    return Cipher(keys, _STATE)
+
+
+def _check_codec(given: Codec) -> Codec:
+    for name in ("seal", "open"):
+        method = getattr(given, name, None)
+        is_class = inspect.isclass(given)
+        if is_class or not callable(method) or inspect.iscoroutinefunction(method):
+            raise SetupError(
+                "codec is an object with the methods seal(data: bytes) -> str and "
+                f"open(token: str) -> bytes, neither of them async, not {given!r}"
+            )
+    return given

@@ -19,7 +19,7 @@ LAYERS: tuple[set[str], ...] = (
         "mcpkit.protocol.inputs",
         "mcpkit.protocol.sealing",
     },
-    {"mcpkit.protocol.era", "mcpkit.protocol.results"},
+    {"mcpkit.crypto", "mcpkit.protocol.era", "mcpkit.protocol.results"},
     {
         "mcpkit.protocol.capabilities",
         "mcpkit.protocol.legacy",

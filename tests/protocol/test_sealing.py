@@ -2,6 +2,7 @@
 
 import base64
 import doctest
+import hashlib
 import json
 import math
 from collections.abc import Callable
@@ -117,6 +118,7 @@ def forged(claims: dict[str, Any]) -> str:
 
 NEVER = "its signature is wrong"
 NO_STRING = "it is not an ASCII string"
+TOO_LARGE = r"is too large: its token has \d+ bytes, and may have 65536\Z"
 
 TAMPERED: dict[str, tuple[Callable[[str], object], str]] = {
     "nothing": (lambda _: None, NO_STRING),
@@ -176,13 +178,36 @@ def test_a_tampered_token_is_refused(tamper: Callable[[str], object], why: str) 
     assert fault(tamper(seal())) == why
 
 
-def test_a_token_of_the_greatest_length_is_opened() -> None:
-    """Ours: 64 KiB at most."""
-    noise = "".join(chr(32 + index * index * 7919 % 90) for index in range(60_000))
-    lengths = range(30_000, 60_000, 1_000)
-    tokens = [seal(payload=noise[:length]) for length in lengths]
-    longest = max((token for token in tokens if len(token) <= MAX_TOKEN_BYTES), key=len)
-    assert Sealer([KEY]).open(PURPOSE, BINDING, longest, now=NOW).startswith(" ")
+def test_no_bit_of_a_token_can_be_flipped() -> None:
+    """MRTR-01."""
+    token = seal()
+    flips = [
+        token[:index] + chr(ord(letter) ^ 1 << bit) + token[index + 1 :]
+        for index, letter in enumerate(token)
+        for bit in range(8)
+    ]
+    assert {fault(flip) for flip in flips} == {NEVER, NO_STRING}
+
+
+def test_no_part_of_a_token_opens() -> None:
+    """MRTR-01."""
+    token = seal()
+    parts = [token[:length] for length in range(len(token))]
+    parts += [token[start:] for start in range(1, len(token))]
+    assert {fault(part) for part in parts} == {NEVER}
+
+
+@pytest.mark.parametrize("more", ["A", "=", ".", "\n", " ", "\x00", "AAAA"])
+def test_nothing_can_be_appended_to_a_token(more: str) -> None:
+    """MRTR-01."""
+    assert (fault(seal() + more), fault(more + seal())) == (NEVER, NEVER)
+
+
+def test_what_is_too_large_is_not_sealed() -> None:
+    """Ours: what would not be opened again."""
+    noise = "".join(hashlib.sha256(b"%d" % n).hexdigest() for n in range(2_000))
+    with pytest.raises(SealError, match=TOO_LARGE):
+        seal(payload=noise)
 
 
 ROTATIONS: list[tuple[str, list[bytes], list[bytes], bool]] = [
@@ -315,6 +340,187 @@ def test_a_token_is_signed_with_sha_256() -> None:
     """Ours: never with the default digest of itsdangerous, which is SHA-1."""
     signature = seal().rpartition(".")[2]
     assert len(base64.urlsafe_b64decode(signature + "==")) == 32
+
+
+class Plain:
+    """A codec that protects nothing: its tokens are what it carries."""
+
+    def seal(self, data: bytes) -> str:
+        """Make a token."""
+        return data.decode()
+
+    def open(self, token: str) -> bytes:
+        """Read a token."""
+        return token.encode()
+
+
+class Odd:
+    """A codec that answers everything with a value, or an exception."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def seal(self, data: bytes) -> Any:  # noqa: ARG002
+        """Answer."""
+        return self._said()
+
+    def open(self, token: str) -> Any:  # noqa: ARG002
+        """Answer."""
+        return self._said()
+
+    def _said(self) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+CARRIED = Sealer([KEY], Plain())
+
+
+def carried_fault(token: object, sealer: Sealer = CARRIED, **differs: Any) -> str:
+    how = {"binding": BINDING, "now": NOW, **differs}
+    with pytest.raises(SealError) as caught:
+        sealer.open(PURPOSE, how["binding"], token, now=how["now"], max_age=600)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("purpose", "binding", "payload"),
+    [pytest.param(*row, id=name) for name, *row in TOKENS],
+)
+def test_a_codec_carries_what_is_sealed(
+    purpose: str, binding: Any, payload: Any
+) -> None:
+    """Ours."""
+    token = CARRIED.seal(purpose, binding, payload, now=NOW)
+    assert CARRIED.open_dated(purpose, binding, token, now=NOW) == (payload, NOW)
+
+
+def test_a_codec_is_given_no_name() -> None:
+    """Ours: what a token is bound to is a digest there, too."""
+    token = CARRIED.seal(PURPOSE, ["tools/call", "ada"], {"step": 2}, now=NOW)
+    shown = json.loads(token.rpartition(".")[0])
+    assert {**shown, "b": len(shown["b"])} == {"p": {"step": 2}, "t": NOW, "b": 32}
+
+
+def test_what_a_codec_carries_is_not_compressed() -> None:
+    """Ours: the length of what is encrypted tells nothing of what is in it."""
+    same, noise = "a" * 64, hashlib.sha256(b"").hexdigest()
+    lengths = {
+        len(CARRIED.seal(PURPOSE, None, text, now=NOW)) for text in (same, noise)
+    }
+    assert len(lengths) == 1
+
+
+def test_what_a_codec_carries_is_signed() -> None:
+    """Ours: the payload, the time and the binding hold whatever the codec is."""
+    token = CARRIED.seal(PURPOSE, BINDING, PAYLOAD, now=NOW)
+    flips = [
+        token[:index] + chr(ord(letter) ^ 1 << bit) + token[index + 1 :]
+        for index, letter in enumerate(token[:-1])
+        for bit in range(7)
+    ]
+    assert {carried_fault(flip) for flip in flips} == {NEVER}
+
+
+def test_what_a_codec_carries_is_bound_and_good_for_its_time() -> None:
+    """Ours."""
+    token = CARRIED.seal(PURPOSE, BINDING, PAYLOAD, now=NOW)
+    assert carried_fault(token, binding=[]) == "it is bound to something else"
+    assert carried_fault(token, now=NOW + 600) == "it has expired"
+
+
+NOT_OURS: list[tuple[str, Callable[[], str]]] = [
+    # id, what a codec carries
+    ("nothing", lambda: ""),
+    ("a text", lambda: "step 2"),
+    ("JSON without a signature", lambda: '{"p":1,"t":1,"b":""}'),
+    ("a token without a codec", seal),
+    (
+        "what is for another purpose",
+        lambda: CARRIED.seal("cursor", BINDING, PAYLOAD, now=NOW),
+    ),
+    (
+        "what a stranger sealed",
+        lambda: Sealer([STRANGE], Plain()).seal(PURPOSE, BINDING, PAYLOAD, now=NOW),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "make", [pytest.param(make, id=name) for name, make in NOT_OURS]
+)
+def test_what_is_not_ours_is_refused_whatever_the_codec_says(
+    make: Callable[[], str],
+) -> None:
+    """Ours."""
+    assert carried_fault(make()) == NEVER
+
+
+def test_a_token_that_was_carried_does_not_open_without_the_codec() -> None:
+    """Ours."""
+    assert fault(CARRIED.seal(PURPOSE, BINDING, PAYLOAD, now=NOW)) == NEVER
+
+
+ODD_SEALS: list[tuple[str, Any, str]] = [
+    # id, what codec.seal does, what is said
+    ("it fails", KeyError("kms"), r"codec\.seal failed: KeyError\('kms'\)\Z"),
+    ("bytes", b"token", r"codec\.seal returns an ASCII string, not bytes\Z"),
+    ("nothing", None, r"codec\.seal returns an ASCII string, not NoneType\Z"),
+    ("beyond ASCII", "t\u00f6ken", r"returns an ASCII string, not other text\Z"),
+    ("half a surrogate pair", "\ud800", r"returns an ASCII string, not other text\Z"),
+    ("too long", "a" * (MAX_TOKEN_BYTES + 1), TOO_LARGE),
+]
+
+
+@pytest.mark.parametrize(
+    ("does", "message"), [pytest.param(*row, id=name) for name, *row in ODD_SEALS]
+)
+def test_a_codec_that_cannot_seal_is_named(does: Any, message: str) -> None:
+    """Ours."""
+    with pytest.raises(SealError, match=message):
+        Sealer([KEY], Odd(does)).seal(PURPOSE, BINDING, PAYLOAD, now=NOW)
+
+
+ODD_OPENS: list[tuple[str, Any, str]] = [
+    # id, what codec.open does, what is said
+    ("it fails", KeyError("kms"), "codec.open failed: KeyError('kms')"),
+    ("it refuses", SealError("no such key"), "no such key"),
+    ("a text", "token", "codec.open returns bytes, not str"),
+    ("nothing", None, "codec.open returns bytes, not NoneType"),
+    ("other bytes", b"\xff\x00", NEVER),
+]
+
+
+@pytest.mark.parametrize(
+    ("does", "message"), [pytest.param(*row, id=name) for name, *row in ODD_OPENS]
+)
+def test_a_codec_that_cannot_open_is_a_refusal(does: Any, message: str) -> None:
+    """Ours."""
+    assert carried_fault("token", Sealer([KEY], Odd(does))) == message
+
+
+@pytest.mark.parametrize("token", [None, 7, b"token", "t\u00f6ken", "\ud800"], ids=repr)
+def test_a_codec_is_given_nothing_but_text(token: object) -> None:
+    """MRTR-01."""
+    sealer = Sealer([KEY], Odd(NotImplementedError()))
+    assert carried_fault(token, sealer) == NO_STRING
+
+
+def test_a_codec_is_given_nothing_that_is_too_long() -> None:
+    """MRTR-01."""
+    sealer = Sealer([KEY], Odd(NotImplementedError()))
+    assert carried_fault("a" * 2**20, sealer) == "it is too long"
+
+
+def test_a_token_of_the_greatest_length_is_opened() -> None:
+    """Ours: 64 KiB at most."""
+    rest = len(CARRIED.seal(PURPOSE, BINDING, "", now=NOW))
+    most = "a" * (MAX_TOKEN_BYTES - rest)
+    token = CARRIED.seal(PURPOSE, BINDING, most, now=NOW)
+    assert CARRIED.open(PURPOSE, BINDING, token, now=NOW) == most
+    with pytest.raises(SealError, match=TOO_LARGE):
+        CARRIED.seal(PURPOSE, BINDING, most + "a", now=NOW)
 
 
 BAD_KEYS: list[tuple[str, list[bytes], str]] = [
