@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "mcpkit"
 # Floors from the ground up: a module imports only from rows above its own.
 LAYERS: tuple[set[str], ...] = (
     {"mcpkit.errors"},
-    {"mcpkit.protocol.versions", "mcpkit.telemetry"},
+    {"mcpkit.protocol.sse", "mcpkit.protocol.versions", "mcpkit.telemetry"},
     {"mcpkit.protocol.methods", "mcpkit.protocol.jsonrpc"},
     {
         "mcpkit.protocol.content",
@@ -32,6 +32,7 @@ LAYERS: tuple[set[str], ...] = (
         "mcpkit.files",
         "mcpkit.hints",
         "mcpkit.markers",
+        "mcpkit.replay",
         "mcpkit.threads",
         "mcpkit.uris",
     },
