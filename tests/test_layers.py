@@ -43,8 +43,8 @@ LAYERS: tuple[set[str], ...] = (
         "mcpkit.recursion",
         "mcpkit.strict",
     },
-    {"mcpkit.arguments", "mcpkit.keywords", "mcpkit.outputs"},
-    {"mcpkit.validation"},
+    {"mcpkit.arguments", "mcpkit.forms", "mcpkit.keywords", "mcpkit.outputs"},
+    {"mcpkit.questions", "mcpkit.validation"},
     {"mcpkit.context"},
     {"mcpkit.dependencies"},
     {

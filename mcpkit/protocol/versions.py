@@ -28,6 +28,13 @@ class Revision:
         icons: Definitions carry `icons`, and implementations `websiteUrl`.
         definitions: Definitions carry `title`, `outputSchema` and `_meta`,
             results carry `structuredContent`, contents hold resource links.
+        elicitation: Users can be asked, with a form.
+        url_elicitation: Users can be sent to a page instead.
+        elicitation_ids: A question that sends a user to a page has an id.
+        rich_forms: Forms name their mode, and hold titled choices, several
+            choices at once, and defaults of all types.
+        sampling_tools: Models can be asked with tools, and their messages may
+            have several blocks.
         header: Its name, as a header has it.
     """
 
@@ -36,6 +43,11 @@ class Revision:
     batches: bool
     icons: bool
     definitions: bool
+    elicitation: bool
+    url_elicitation: bool
+    elicitation_ids: bool
+    rich_forms: bool
+    sampling_tools: bool
     header: bytes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -48,15 +60,33 @@ _2025_03_26 = Revision(
     batches=True,
     icons=False,
     definitions=False,
+    elicitation=False,
+    url_elicitation=False,
+    elicitation_ids=False,
+    rich_forms=False,
+    sampling_tools=False,
 )
 _2025_06_18 = replace(
-    _2025_03_26, version="2025-06-18", batches=False, definitions=True
+    _2025_03_26,
+    version="2025-06-18",
+    batches=False,
+    definitions=True,
+    elicitation=True,
 )
-_2025_11_25 = replace(_2025_06_18, version="2025-11-25", icons=True)
+_2025_11_25 = replace(
+    _2025_06_18,
+    version="2025-11-25",
+    icons=True,
+    url_elicitation=True,
+    elicitation_ids=True,
+    rich_forms=True,
+    sampling_tools=True,
+)
 _2026_07_28 = replace(
     _2025_11_25,
     version="2026-07-28",
     era="modern",
+    elicitation_ids=False,
 )
 # Spoken by clients that are older than Streamable HTTP; served as 2025-03-26.
 _2024_11_05 = replace(_2025_03_26, version="2024-11-05")
