@@ -168,11 +168,10 @@ class Sealer:
             # Under a codec nothing is compressed: the length of what is encrypted
             # would tell how much of it is like what the client sent.
             kind = URLSafeSerializer if self._codec is None else Serializer[str]
-            form = "" if self._codec is None else ".carried"
             self._serializers[purpose] = kind(
                 # itsdangerous signs with the last key of the list, not the first.
                 [*reversed(self._keys)],
-                salt=f"mcpkit.{purpose}{form}.v1",
+                salt=f"mcpkit.{purpose}.v1",
                 # Half a surrogate pair, which text may hold, has no UTF-8.
                 serializer_kwargs={"ensure_ascii": True, "separators": (",", ":")},
                 signer_kwargs={
