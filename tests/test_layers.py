@@ -62,7 +62,7 @@ LAYERS: tuple[set[str], ...] = (
     },
     {"mcpkit.components"},
     {"mcpkit.registry"},
-    {"mcpkit.toolbox"},
+    {"mcpkit.otel", "mcpkit.toolbox"},
     {"mcpkit.server"},
     {"mcpkit.methods.common"},
     {
