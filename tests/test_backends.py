@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from queue import SimpleQueue
@@ -288,6 +288,15 @@ async def test_values_that_live_survive_the_sweeps() -> None:
         4 * _SWEEP_EVERY - 1
     )
     assert len(backend) <= 8 * _SWEEP_EVERY
+
+
+def test_who_ends_before_a_message_is_theirs_does_not_get_it() -> None:
+    backend, received = MemoryBackend(), Received()
+    ends = list[Callable[[], None]]()
+    backend.subscribe(lambda _message: ends[0]())
+    ends.append(backend.subscribe(received.put))
+    backend.publish("1")
+    assert received.empty()
 
 
 def test_a_receiver_that_is_interrupted_does_not_silence_those_after_it() -> None:

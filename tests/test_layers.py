@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "mcpkit"
 
 # Floors from the ground up: a module imports only from rows above its own.
 LAYERS: tuple[set[str], ...] = (
-    {"mcpkit.errors"},
+    {"mcpkit.errors", "mcpkit.shutdown"},
     {"mcpkit.protocol.sse", "mcpkit.protocol.versions", "mcpkit.telemetry"},
     {"mcpkit.protocol.methods", "mcpkit.protocol.jsonrpc"},
     {
