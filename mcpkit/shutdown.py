@@ -5,9 +5,9 @@ lifespan: a stream that never ends by itself would keep it waiting for ever. So
 `on_shutdown` listens to the same signals, ahead of the server.
 
 The handler of a signal is replaced by one that tells who registered, and then calls
-the one it replaced: what the signal did before, it still does. It is put
-back as soon as nobody is registered. Signals that are ignored, or that end a process
-on the spot, are left alone: there is nothing to tell.
+the one it replaced: what the signal did before, it still does. When nobody is
+registered any more, the old handler is back. Signals that are ignored, or that end a
+process on the spot, are left alone: there is nothing to tell.
 """
 
 import asyncio
