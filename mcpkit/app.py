@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from mcpkit.backends.base import Backend
 from mcpkit.components import read_icons
 from mcpkit.endpoint import DEFAULT_MAX_BODY, Endpoint, Principal
 from mcpkit.errors import SetupError
@@ -14,7 +15,7 @@ from mcpkit.lifespan import Lifespan
 from mcpkit.protocol.results import Cache, CacheScope
 from mcpkit.protocol.sealing import Codec
 from mcpkit.protocol.versions import ERAS, Era
-from mcpkit.server import Lifespan as LifespanFactory, Options, Server
+from mcpkit.server import STATE_SECONDS, Lifespan as LifespanFactory, Options, Server
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -81,6 +82,9 @@ class App(Server):
         capabilities: Server capabilities declared beside those that follow from
             what is registered, or in their place; `None` takes one away.
         threads: How many sync handlers run at once.
+        backend: What several workers share. By default the memory of each alone.
+        max_streams: How many streams of changes may be open in a worker.
+        ask_seconds: How long a legacy client has to answer a question.
 
     Raises:
         SetupError: An option can't work.
@@ -116,15 +120,24 @@ class App(Server):
         logging: bool = True,
         capabilities: Mapping[str, Any] | None = None,
         threads: int = 40,
+        backend: Backend | None = None,
+        max_streams: int = 1000,
+        ask_seconds: float = STATE_SECONDS,
     ) -> None:
         if isinstance(eras, str):
             raise SetupError(f"eras is a set: write {{{eras!r}}}")
-        _check_count("threads", threads)
-        if page_size is not None:
-            _check_count("page_size", page_size)
-        for text, given in (("version", version), ("title", title)):
-            if not isinstance(given, (str, type(None))):
-                raise SetupError(f"{text} is a string, not {given!r}")
+        for option, count in (
+            ("threads", threads),
+            ("max_streams", max_streams),
+            ("max_body", max_body),
+            ("page_size", page_size),
+        ):
+            if count is not None:
+                _check_count(option, count)
+        if not ask_seconds > 0:
+            raise SetupError(f"ask_seconds is more than 0, not {ask_seconds!r}")
+        _check_text("version", version)
+        _check_text("title", title)
         try:
             default_cache = Cache(ttl_ms=ttl_ms, scope=cache_scope)
         except ValueError as error:
@@ -149,16 +162,18 @@ class App(Server):
                 debug=debug,
                 require_session=require_session,
                 logging=logging,
+                ask_seconds=ask_seconds,
                 capabilities=dict(capabilities or {}),
             ),
             secret_key=secret_key,
             codec=codec,
             encrypt=encrypt,
             threads=threads,
+            backend=backend,
+            max_streams=max_streams,
         )
         if path and not path.startswith("/"):
             raise SetupError(f"path starts with a slash, as in '/mcp', not {path!r}")
-        _check_count("max_body", max_body)
         if lifespan is not None and inspect.isasyncgenfunction(lifespan):
             raise SetupError(
                 f"lifespan {lifespan.__name__!r} is a generator: decorate it with "
@@ -177,6 +192,14 @@ class App(Server):
         )
         self._paths = frozenset({self.path, f"{self.path}/"})
         self._router: APIRouter | None = None
+
+    def close(self) -> None:
+        """End the open streams, each with what its client is told at the end.
+
+        A process that is asked to stop by a signal does it by itself, and a server
+        that ends the app's lifespan. It is for those who stop a server otherwise.
+        """
+        self.subscriptions.end()
 
     def _publish(self, state: Any) -> None:
         self.state = state
@@ -224,10 +247,16 @@ class App(Server):
                 await send({"type": "lifespan.startup.complete"})
                 phase = "shutdown"
                 await receive()
+                self.close()
         except Exception as error:
             await send({"type": f"lifespan.{phase}.failed", "message": str(error)})
             raise
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, (str, type(None))):
+        raise SetupError(f"{name} is a string, not {value!r}")
 
 
 def _check_count(name: str, value: object) -> None:

@@ -16,7 +16,15 @@ from typing import Any, Final, TypedDict
 from mcpkit.cleanup import Cleanup
 from mcpkit.context import Context
 from mcpkit.docstrings import Docstring, docstring_of, read_docstring
-from mcpkit.errors import MCPKitError, ProtocolError, SetupError, ToolError
+from mcpkit.errors import (
+    InputRequiredError,
+    MCPKitError,
+    ProtocolError,
+    RequestCancelledError,
+    SetupError,
+    StoppedError,
+    ToolError,
+)
 from mcpkit.files import guess_type
 from mcpkit.given import read_given_returns, read_given_signature
 from mcpkit.hints import innermost
@@ -51,6 +59,7 @@ _OPTION_TYPES: Final[Mapping[str, tuple[type[Any], str]]] = MappingProxyType(
         "scopes": (Collection, "a list of strings"),
         "tags": (Collection, "a list of strings"),
         "thread": (bool, "True or False"),
+        "single_use": (bool, "True or False"),
     }
 )
 _TOOL_HINTS: Final = frozenset(
@@ -80,6 +89,8 @@ class CommonOptions(TypedDict, total=False):
             whether the component exists for that caller; or "scopes", for those
             who have its scopes.
         thread: Run a sync function in a thread, which is the default.
+        single_use: The state that a client holds between two rounds of questions is
+            good for one retry. By default it may be sent again until it expires.
     """
 
     name: str | None
@@ -91,6 +102,7 @@ class CommonOptions(TypedDict, total=False):
     tags: Collection[str]
     visible: Visible | None
     thread: bool
+    single_use: bool
 
 
 class ToolOptions(CommonOptions, total=False):
@@ -145,6 +157,7 @@ class Component:
         tags: Words by which it is selected.
         visible: Which callers see it; `None` for all.
         thread: It runs in a thread.
+        single_use: The state of a round of questions is good for one retry.
     """
 
     name: str
@@ -155,6 +168,7 @@ class Component:
     tags: frozenset[str] = frozenset()
     visible: Rule | None = None
     thread: bool = False
+    single_use: bool = False
 
     def __post_init__(self) -> None:
         # What can't be sent would break the list of all the others.
@@ -183,6 +197,7 @@ class Component:
         Raises:
             ToolError: As the function, or a dependency of it, raised it.
             ProtocolError: The same; an HTTP error of a dependency becomes one.
+            InputRequiredError: The client is to be asked something.
             HandlerError: One of them raised anything else.
         """
         signature = self.signature
@@ -193,16 +208,30 @@ class Component:
                 keywords |= await signature.dependencies.solve(context, overrides)
             positional = signature.place(keywords) if signature.positional else ()
             if signature.is_async:
-                return await self.handler(*positional, **keywords)
-            if self.thread:
-                value = await threads.run(self.handler, *positional, **keywords)
+                value = await self.handler(*positional, **keywords)
             else:
-                value = self.handler(*positional, **keywords)
-            # A sync wrapper may be around an async function.
-            return await value if inspect.isawaitable(value) else value
+                value = await self._call_sync(context, threads, positional, keywords)
+            if context.conversation is not None:
+                context.conversation.check()
         # An exit that a handler asks for ends its request, and not the server.
         except BaseException as error:  # noqa: BLE001  # it is raised again
             raise await _outcome(error, context)  # noqa: B904  # it has its cause
+        return value
+
+    async def _call_sync(
+        self,
+        context: Context,
+        threads: Threads,
+        positional: Sequence[Any],
+        keywords: Mapping[str, Any],
+    ) -> Any:
+        if self.thread:
+            context.loop = asyncio.get_running_loop()
+            value = await threads.run(self.handler, *positional, **keywords)
+        else:
+            value = self.handler(*positional, **keywords)
+        # A sync wrapper may be around an async function.
+        return await value if inspect.isawaitable(value) else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -483,19 +512,33 @@ async def _outcome(error: BaseException, context: Context) -> BaseException:
     if isinstance(error, GeneratorExit):
         # Nothing can be waited for any more.
         return error
+    stopped = _stopped(context)
     cleanup, context.cleanup = context.cleanup, None
     if cleanup is not None:
-        error = await cleanup.fail(error)
-    if isinstance(error, (ToolError, ProtocolError)):
+        # Dependencies see an ordinary error, which all of them clean up after.
+        error = await cleanup.fail(stopped or error)
+    if isinstance(stopped, RequestCancelledError):
+        # Whatever the handler made of it, nobody waits for an answer.
+        outcome: BaseException = asyncio.CancelledError()
+    elif stopped is not None:
+        return stopped
+    elif isinstance(error, (ToolError, ProtocolError)):
         return error
-    task = asyncio.current_task()
-    cancelled = task is not None and task.cancelling()
-    if cancelled and isinstance(error, asyncio.CancelledError):
-        return error
-    # Whatever the handler made of it, nobody waits for an answer.
-    outcome = asyncio.CancelledError() if cancelled else HandlerError()
+    else:
+        outcome = HandlerError()
     outcome.__cause__ = error
     return outcome
+
+
+def _stopped(context: Context) -> StoppedError | None:
+    """Return why a handler was stopped before its end, if it was."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        return RequestCancelledError()
+    conversation = context.conversation
+    if conversation is not None and conversation.asked:
+        return InputRequiredError()
+    return None
 
 
 def read_icons(icons: Sequence[Any], what: str) -> list[dict[str, Any]]:
@@ -638,12 +681,13 @@ def _file(
 
 
 def _access(options: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Return what selects a component, and who may have it."""
+    """Return what selects a component, and who may have it how often."""
     scopes = _scopes(options, what)
     return {
         "scopes": scopes,
         "tags": read_tags(options.get("tags") or (), what),
         "visible": read_visible(options.get("visible"), scopes, what),
+        "single_use": bool(options.get("single_use", False)),
     }
 
 

@@ -15,15 +15,17 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from mcpkit.cleanup import Cleanup
 from mcpkit.components import abandon
-from mcpkit.context import Context, Session
+from mcpkit.context import Channel, Context, Session
 from mcpkit.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
+    SERVER_ERROR,
     UNSET,
     HTTPError,
     ProtocolError,
+    RequestCancelledError,
     ScopeError,
 )
 from mcpkit.methods.common import invalid_params, read_cursor, read_view
@@ -40,8 +42,9 @@ from mcpkit.protocol.era import (
 from mcpkit.protocol.jsonrpc import Encoded, RequestId, is_object
 from mcpkit.protocol.methods import METHODS, Method
 from mcpkit.protocol.results import Result
-from mcpkit.protocol.versions import Era, Revision
+from mcpkit.protocol.versions import Era
 from mcpkit.registry import MAX_ANSWERS
+from mcpkit.running import Caller, caller_of
 from mcpkit.server import Server, logger
 
 MAX_BATCH: Final = 100
@@ -130,6 +133,7 @@ async def dispatch(
     principal: Any = None,
     session: Session | None = None,
     scope: Mapping[str, Any] | None = None,
+    channel: Channel | None = None,
     cleans_up: bool = False,
 ) -> Reply:
     """Handle one decoded message.
@@ -143,6 +147,8 @@ async def dispatch(
             or `None`.
         session: The legacy session, where the transport knows it.
         scope: The ASGI scope of the HTTP request, where there is one.
+        channel: How messages reach the client before the response; without one
+            they are dropped, and nothing can be asked of a legacy client.
         cleans_up: The caller finishes `reply.cleanup` once it has sent the body.
             By default it is finished before this returns.
     """
@@ -173,11 +179,21 @@ async def dispatch(
         return refuse(error, era, request_id=request_id, status=error.status)
     except ProtocolError as error:
         return refuse(error, era, request_id=request_id)
-    if kind != "request":
-        return _dropped(message, kind, era)
-    return await _answer(
-        message, app, headers, principal, session, scope, revision, cleans_up=cleans_up
-    )
+    if kind == "request":
+        context = Context(
+            request_id=message["id"],
+            method=message["method"],
+            params=message.get("params", {}),
+            revision=revision,
+            host=app,
+            principal=principal,
+            headers=headers,
+            session=session,
+            scope=scope,
+            channel=channel,
+        )
+        return await _answer(app, context, cleans_up=cleans_up)
+    return _received(app, message, kind, era, session, principal, scope)
 
 
 def _version_of(session: Session | None) -> str | None:
@@ -216,17 +232,29 @@ async def _check_session(
     return session
 
 
-def _dropped(message: Mapping[str, Any], kind: str, era: Era) -> Reply:
-    """Reply to what is no request: a notification, or a client's response."""
-    if kind == "notification" and era == "legacy":
-        if message["method"] == "notifications/cancelled":
-            return _cancelled(message)
-        if message["method"] not in METHODS:
-            logger.debug("unknown notification %r", message["method"])
+def _received(
+    app: Server,
+    message: Mapping[str, Any],
+    kind: str,
+    era: Era,
+    session: Session | None,
+    principal: Any,
+    scope: Mapping[str, Any] | None,
+) -> Reply:
+    """Take what is no request: a notification, or a response of the client."""
+    if era == "modern":
+        return _ACCEPTED
+    if kind == "response":
+        if session is not None:
+            app.questions.answer(session.id, message)
+    elif message["method"] == "notifications/cancelled":
+        return _cancelled(app, message, caller_of(session, principal, scope))
+    elif message["method"] not in METHODS:
+        logger.debug("unknown notification %r", message["method"])
     return _ACCEPTED
 
 
-def _cancelled(message: Mapping[str, Any]) -> Reply:
+def _cancelled(app: Server, message: Mapping[str, Any], sender: Caller) -> Reply:
     params = message.get("params", {})
     if not is_object(params):
         return _malformed("params must be an object")
@@ -241,6 +269,9 @@ def _cancelled(message: Mapping[str, Any]) -> Reply:
             "requestId must be an integer, or a string of at most "
             f"{_MAX_CANCEL_ID_BYTES} bytes"
         )
+    if not app.running.cancel(sender, request_id):
+        error = ProtocolError(SERVER_ERROR, "Too many cancelled requests still run")
+        return refuse(error, "legacy", status=200)
     return _ACCEPTED
 
 
@@ -249,56 +280,48 @@ def _malformed(fault: str) -> Response:
     return refuse(error, "legacy", status=200)
 
 
-async def _answer(
-    message: dict[str, Any],
-    app: Server,
-    headers: routing.Headers | None,
-    principal: Any,
-    session: Session | None,
-    scope: Mapping[str, Any] | None,
-    revision: Revision,
-    *,
-    cleans_up: bool,
-) -> Response:
+async def _answer(app: Server, context: Context, *, cleans_up: bool) -> Reply:
     """Run the method of a request that is well formed in its era."""
-    request_id: RequestId = message["id"]
-    name = message["method"]
-    context: Context | None = None
+    era, request_id = context.revision.era, context.request_id
     try:
-        method = _find_method(name, revision.era, app)
-        params = _params_of(message)
-        context = Context(
-            request_id=request_id,
-            method=name,
-            params=params,
-            revision=revision,
-            principal=principal,
-            state=app.state,
-            headers=headers,
-            session=session,
-            scope=scope,
-        )
+        method = _find_method(context.method, era, app)
+        _check_params(context.params)
         if method.listing:
             listed = await _listed(app, context, method)
             body = jsonrpc.encode_response(request_id, listed)
         else:
-            body = _encode(app, context, await SERVED_BY[name](app, context))
+            body = _encode(app, context, await _serve(app, context))
     except ProtocolError as error:
-        if context is not None:
-            await abandon(context, error)
-        return _failed(error, revision.era, request_id)
+        await abandon(context, error)
+        return _failed(error, era, request_id)
+    except RequestCancelledError as error:
+        await abandon(context, error)
+        logger.info("%s was cancelled", context.method)
+        return _ACCEPTED
     # A fault of ours, or a result that has no JSON form.
     except Exception as error:  # noqa: BLE001  # one request never ends another
-        logger.error("%s failed", name, exc_info=error)
-        if context is not None:
-            await abandon(context, error)
+        logger.error("%s failed", context.method, exc_info=error)
+        await abandon(context, error)
         internal = ProtocolError(INTERNAL_ERROR, "Internal error")
-        return _failed(internal, revision.era, request_id)
+        return _failed(internal, era, request_id)
     if context.cleanup is not None:
         return await _ending(body, context.cleanup, cleans_up=cleans_up)
     if context.opened is not None:
         return _opening(body, app, context, context.opened)
     return Response(200, body)
+
+
+async def _serve(app: Server, context: Context) -> Result:
+    """Run a method. Only one that waits for something can be cancelled."""
+    if context.channel is not None:
+        context.channel.context = context
+    work = SERVED_BY[context.method](app, context)
+    try:
+        waits_for = work.send(None)
+    except StopIteration as done:
+        result: Result = done.value
+        return result
+    return await app.running.finish(context, work, waits_for)
 
 
 async def _ending(body: bytes, cleanup: Cleanup, *, cleans_up: bool) -> Response:
@@ -327,11 +350,9 @@ def _find_method(name: str, era: Era, app: Server) -> Method:
     return method
 
 
-def _params_of(message: Mapping[str, Any]) -> dict[str, Any]:
-    params = message.get("params", {})
+def _check_params(params: object) -> None:
     if not is_object(params):
         raise invalid_params("Invalid params: params must be an object")
-    return params
 
 
 async def _listed(app: Server, context: Context, method: Method) -> Encoded:

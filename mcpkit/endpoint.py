@@ -9,28 +9,33 @@ Spec 2026-07-28, basic/transports/streamable-http; 2025-11-25, basic/transports.
 """
 
 import inspect
-import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from mcpkit.cleanup import Cleanup
-from mcpkit.context import principal_id
-from mcpkit.dispatch import Reply, Response, SessionError, dispatch, refuse, unread_era
-from mcpkit.errors import INTERNAL_ERROR, INVALID_REQUEST, ProtocolError
+from mcpkit.context import Context, Session, principal_id
+from mcpkit.dispatch import Reply, Response, dispatch, refuse, unread_era
+from mcpkit.errors import INTERNAL_ERROR, INVALID_REQUEST, HTTPError, ProtocolError
+from mcpkit.exchange import (
+    Exchange,
+    Message,
+    RawHeaders,
+    Receive,
+    Scope,
+    Send,
+    raw_headers,
+)
 from mcpkit.guard import Guard, form_fault
 from mcpkit.lifespan import Lifespan
+from mcpkit.listening import Listening
 from mcpkit.methods.lifecycle import end_session, find_session
 from mcpkit.protocol import headers as routing, jsonrpc
+from mcpkit.protocol.era import legacy_revision
 from mcpkit.server import Server, logger
 
-Scope: TypeAlias = MutableMapping[str, Any]
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-RawHeaders: TypeAlias = list[tuple[bytes, bytes]]
 Answer: TypeAlias = tuple[int, RawHeaders, bytes, Cleanup | None]
 """A status, headers, a body, and what is to be done once they are sent."""
 Principal: TypeAlias = Callable[[Request], Any]
@@ -39,12 +44,8 @@ DEFAULT_MAX_BODY: Final = 4 * 1024 * 1024
 """How large a body may be, in bytes, unless `App(max_body=...)` says otherwise."""
 
 _NO_STATE: Final[Mapping[str, Any]] = {}
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _JSON: Final = (b"content-type", b"application/json")
 _EMPTY: Final = (b"content-length", b"0")
-
-# What only who sends the body can say of it.
-_OF_THE_BODY: Final = frozenset({"content-length", "content-type", "transfer-encoding"})
 
 # What a page may read of a reply, and send with a request.
 _EXPOSED: Final = b"mcp-session-id, www-authenticate"
@@ -91,11 +92,12 @@ class Endpoint:
         self._max_body = max_body
         self._max_digits = len(str(max_body))
         legacy = "legacy" in server.options.eras
-        self._methods = ("POST", "DELETE") if legacy else ("POST",)
+        self._methods = ("GET", "POST", "DELETE") if legacy else ("POST",)
+        self._listening = Listening(server)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
-        answer = await self.answer(scope, receive)
+        answer = await self.answer(scope, receive, send)
         if answer is None:
             return
         status, headers, body, cleanup = answer
@@ -108,14 +110,24 @@ class Endpoint:
             if cleanup is not None:
                 await cleanup.finish()
 
-    async def answer(self, scope: Scope, receive: Receive) -> Answer | None:
-        """Return the answer to one HTTP request, or `None` when its client has gone."""
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> Answer | None:
+        """Return the answer to one HTTP request.
+
+        Args:
+            scope: What the request is.
+            receive: Where its body comes from.
+            send: Where an answer goes that is a stream.
+
+        Returns:
+            What is to be sent; `None` when nothing is: the client has gone, or
+            has a stream that has ended.
+        """
         headers = routing.collect(scope["headers"])
         cors: RawHeaders = []
         try:
             cors = self._admit(headers)
             if scope["method"] != "POST":
-                return await self._answer_other(scope, headers, cors)
+                return await self._answer_other(scope, receive, send, headers, cors)
             principal = scope.get("state", _NO_STATE).get("principal")
             if self._prepares or principal is not None:
                 principal = await self._prepare(scope)
@@ -132,16 +144,23 @@ class Endpoint:
             message = jsonrpc.decode(body)
         except ProtocolError as error:
             reply: Reply = refuse(error, unread_era(headers, self._server))
-        else:
-            reply = await dispatch(
-                message,
-                self._server,
-                headers=headers,
-                principal=principal,
-                scope=scope,
-                cleans_up=True,
-            )
-        return _with_headers(reply, cors)
+            return _with_headers(reply, cors)
+        exchange = Exchange(
+            receive, send, headers.get(b"accept"), cors, self._server.replay
+        )
+        reply = await dispatch(
+            message,
+            self._server,
+            headers=headers,
+            principal=principal,
+            scope=scope,
+            channel=exchange,
+            cleans_up=True,
+        )
+        if not exchange.began:
+            return _with_headers(reply, cors)
+        await _end_stream(exchange, reply)
+        return None
 
     def _admit(self, headers: routing.Headers) -> RawHeaders:
         """Check Host and Origin, and return the headers for a page of the origin.
@@ -204,16 +223,45 @@ class Endpoint:
         return _Refused(413, fault, {"connection": "close"})
 
     async def _answer_other(
-        self, scope: Scope, headers: routing.Headers, cors: RawHeaders
-    ) -> Answer:
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        headers: routing.Headers,
+        cors: RawHeaders,
+    ) -> Answer | None:
         method = scope["method"]
         if method == "OPTIONS" and cors:
             return _preflight(headers, self._methods, cors)
-        if method != "DELETE" or method not in self._methods:
+        if method not in self._methods:
             fault = f"{method} is not allowed here"
             raise _Refused(405, fault, {"allow": ", ".join(self._methods)})
-        reply = await self._end_session(headers, await self._prepare(scope))
-        return _with_headers(reply, cors)
+        principal = await self._prepare(scope)
+        session = await self._session(headers, principal)
+        if method == "DELETE":
+            await end_session(self._server, session)
+            return _with_headers(Response(200, b""), cors)
+        accept = headers.get(b"accept")
+        exchange = Exchange(receive, send, accept, cors, self._server.replay)
+        if not exchange.admits_stream:
+            raise _Refused(406, "Accept must admit text/event-stream")
+        context = Context(
+            request_id="",
+            method=method,
+            params={},
+            revision=legacy_revision(headers, session.version),
+            host=self._server,
+            principal=principal,
+            headers=headers,
+            session=session,
+            scope=scope,
+        )
+        after = routing.text(headers.get(b"last-event-id"))
+        try:
+            await self._listening.serve(context, session, exchange, after)
+        except HTTPError as error:
+            raise _Refused(error.status, error.message) from error
+        return None
 
     async def _prepare(self, scope: Scope) -> Any:
         """Enter the lifespan where it was not, and return who calls.
@@ -241,17 +289,19 @@ class Endpoint:
             raise _Refused(500, "Internal error") from error
         return principal
 
-    async def _end_session(self, headers: routing.Headers, principal: Any) -> Response:
+    async def _session(self, headers: routing.Headers, principal: Any) -> Session:
+        """Return the session that a request is of.
+
+        Raises:
+            _Refused: There is none, or it is unknown.
+        """
         token = headers.get(routing.SESSION)
         if token is None:
-            fault = SessionError(400, "Mcp-Session-Id is missing")
-            return refuse(fault, "legacy", status=fault.status)
+            raise _Refused(400, "Mcp-Session-Id is missing")
         session = await find_session(self._server, token.decode("latin-1"), principal)
         if session is None:
-            fault = SessionError(404, "Session not found")
-            return refuse(fault, "legacy", status=fault.status)
-        await end_session(self._server, session)
-        return Response(200, b"")
+            raise _Refused(404, "Session not found")
+        return session
 
 
 class _Refused(Exception):  # noqa: N818  # an outcome, which carries its reply
@@ -279,17 +329,21 @@ def _setting(header: str, value: bytes | None, setting: str) -> str:
     )
 
 
+async def _end_stream(exchange: Exchange, reply: Reply) -> None:
+    try:
+        await exchange.finish(reply.body)
+    finally:
+        if reply.cleanup is not None:
+            await reply.cleanup.finish()
+
+
 def _with_headers(reply: Reply, cors: RawHeaders) -> Answer:
     body = reply.body
     headers = [_JSON, (b"content-length", b"%d" % len(body))] if body else [_EMPTY]
     if cors:
         headers += cors
-    for name, value in reply.headers:
-        # What a host puts into an HTTPException must not break the response.
-        if name.lower() in _OF_THE_BODY:
-            continue
-        plain = _CONTROL.sub(" ", value).encode("latin-1", "replace")
-        headers.append((name.lower().encode("latin-1"), plain))
+    if reply.headers:
+        headers += raw_headers(reply.headers)
     return reply.status, headers, body, reply.cleanup
 
 

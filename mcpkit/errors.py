@@ -3,6 +3,8 @@
 * MCPKitError
   x SetupError       raised while decorators run; a bug in the server's own code
   x ToolError        raised by a handler; the model reads the message
+    + AnswerError             the client did not answer a question
+  x StoppedError     a handler is stopped: to ask its client, or for good
   x ProtocolError    becomes a JSON-RPC error, with a code, a message, data
     + ResourceNotFoundError   there is no such resource
     + ScopeError              the caller lacks a scope
@@ -61,6 +63,25 @@ class ToolError(MCPKitError):
     The message is sent to the client, as the text of an `isError` result. Any
     other exception reaches the client as "Tool x failed", and the log in full.
     """
+
+
+class AnswerError(ToolError):
+    """A client did not answer what it was asked, in the legacy era.
+
+    It refused, took too long, or went away. The message is fit for the model.
+    """
+
+
+class StoppedError(MCPKitError):
+    """What the dependencies of a handler see when it is stopped before its end."""
+
+
+class InputRequiredError(StoppedError):
+    """The handler was stopped to ask its client something, and runs again."""
+
+
+class RequestCancelledError(StoppedError):
+    """Nobody waits for the result of the handler any more."""
 
 
 class ProtocolError(MCPKitError):

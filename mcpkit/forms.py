@@ -123,7 +123,7 @@ class Form(Generic[T]):
             ValueError: Such a property is required.
         """
         if revision.rich_forms:
-            return self.schema
+            return deepcopy(self.schema)
         required = self.schema.get("required", ())
         properties = {}
         for name, published in self.schema["properties"].items():

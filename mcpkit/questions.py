@@ -379,6 +379,8 @@ class Sample(Question[Sampled]):
     def __post_init__(self) -> None:
         turns = _read_turns(self.messages)
         _check_turns(turns)
+        most = self.max_tokens
+        _check("max_tokens", most, type(most) is int and most >= 1, "at least 1")
         for name, (fits, expected) in _OPTIONS.items():
             value = getattr(self, name)
             _check(name, value, value is None or fits(value), expected)
@@ -517,9 +519,13 @@ def _check_blocks(blocks: Sequence[Any], where: str) -> None:
         members = _BLOCKS.get(kind) if isinstance(kind, str) else None
         if members is None:
             raise ValueError(f"{where}: expected a block of {listed(_BLOCKS)}")
-        for name, expected in members.items():
-            fits = isinstance(block.get(name), expected)
-            _fit(f"{where}.{name}", fits, f"there, in a block of {kind}")
+        lacking = [
+            name
+            for name, expected in members.items()
+            if not isinstance(block.get(name), expected)
+        ]
+        if lacking:
+            raise ValueError(f"{where}: a {kind} block needs its {lacking[0]}")
 
 
 _ROLES: Final = ("user", "assistant")
@@ -575,7 +581,6 @@ def _are_tools(value: Any) -> bool:
 
 _OPTIONS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = MappingProxyType(
     {
-        "max_tokens": (lambda value: type(value) is int and value >= 1, "at least 1"),
         "system_prompt": (lambda value: isinstance(value, str), "a string"),
         "temperature": (_is_number, "a number"),
         "stop_sequences": (_are_texts, "a list of strings"),
@@ -594,7 +599,7 @@ _OPTIONS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = MappingProxyT
         "metadata": (lambda value: isinstance(value, Mapping), "a dict"),
     }
 )
-"""What the options of a `Sample` are."""
+"""What the options of a `Sample` are that may be left out."""
 
 
 @dataclass(frozen=True, slots=True)

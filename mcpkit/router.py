@@ -7,7 +7,8 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 from starlette.convertors import Convertor, register_url_convertor
 
-from mcpkit.endpoint import Answer, Endpoint, Message, Receive, Scope, Send
+from mcpkit.endpoint import Answer, Endpoint
+from mcpkit.exchange import Message, Receive, Scope, Send
 from mcpkit.lifespan import Lifespan
 
 # All of them: what the endpoint does not serve, it refuses itself.
@@ -34,9 +35,7 @@ _BARE: Final = "{slash:mcpkit_slash}"
 class _Answer(Response):
     """An answer of the endpoint, which has all its headers already."""
 
-    def __init__(self, answer: Answer | None) -> None:
-        # Without one the client went away before the end of its request.
-        answer = answer or (400, [], b"", None)
+    def __init__(self, answer: Answer) -> None:
         self.status_code, self.raw_headers, self.body, self.cleanup = answer
         self.background = None
 
@@ -50,6 +49,13 @@ class _Answer(Response):
         cleanup, self.cleanup = self.cleanup, None
         if cleanup is not None:
             await cleanup.finish()
+
+
+class _Sent(Response):
+    """An answer that was sent already, as a stream, or that nobody waits for."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send nothing."""
 
 
 def build_router(endpoint: Endpoint, path: str, lifespan: Lifespan | None) -> APIRouter:
@@ -73,8 +79,13 @@ def build_router(endpoint: Endpoint, path: str, lifespan: Lifespan | None) -> AP
 
     async def serve(request: Request) -> Response:
         # The whole reply is made here, not while it is sent: dependencies that
-        # yield may end in between, and a handler needs what they hold open.
-        answer = _Answer(await endpoint.answer(request.scope, _receive(request)))
+        # yield may end in between, and a handler needs what they hold open. So a
+        # stream is sent from here too.
+        send = request._send  # noqa: SLF001  # Starlette has no other way to it
+        made = await endpoint.answer(request.scope, _receive(request), send)
+        if made is None:
+            return _Sent()
+        answer = _Answer(made)
         if answer.cleanup is not None and _ends_early(request.scope):
             await answer.finish()
         return answer
@@ -108,7 +119,13 @@ def _receive(request: Request) -> Receive:
     if not (hasattr(request, "_body") or getattr(request, "_stream_consumed", False)):
         return request.receive
 
+    was_given = False
+
     async def receive() -> Message:
+        nonlocal was_given
+        if was_given:
+            return await request.receive()
+        was_given = True
         # Where a dependency consumed the stream, this raises.
         body = await request.body()
         return {"type": "http.request", "body": body, "more_body": False}

@@ -12,27 +12,41 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
+from mcpkit.asking import Conversation
 from mcpkit.backends.base import Backend
 from mcpkit.backends.memory import MemoryBackend
+from mcpkit.bus import Bus
 from mcpkit.components import Component
 from mcpkit.context import Context, Session
 from mcpkit.errors import SetupError
+from mcpkit.pending import Questions
 from mcpkit.protocol.capabilities import server_capabilities
 from mcpkit.protocol.content import without_none
+from mcpkit.protocol.inputs import Journal
 from mcpkit.protocol.jsonrpc import ResponseTemplate
 from mcpkit.protocol.modern import cacheable_methods, default_cache
+from mcpkit.protocol.notifications import LIST_CHANGED
 from mcpkit.protocol.results import Cache
 from mcpkit.protocol.sealing import MIN_KEY_BYTES, Codec, Sealer, SealError
 from mcpkit.protocol.versions import ERAS, Era
-from mcpkit.registry import Kind
+from mcpkit.registry import Kind, ListKind
+from mcpkit.replay import Replay
+from mcpkit.running import Running
+from mcpkit.subscriptions import Subscriptions
 from mcpkit.threads import Threads
 from mcpkit.toolbox import Toolbox
 
 SECRET_KEY: Final = "MCPKIT_SECRET_KEY"  # noqa: S105  # the name of a variable
 """The environment variable with the keys, comma separated, the sealing one first."""
 
+LEVEL: Final = "session-level:"
+"""The key of the level of a session's log messages, without the session's id."""
+
 STATE_SECONDS: Final = 600
 """How long a client may take to answer a round of questions."""
+
+USUAL_LEVEL: Final = "info"
+"""The lowest level of log messages for legacy clients that did not set one."""
 
 _STATE: Final = "request-state"
 _USED: Final = "state-used:"
@@ -61,6 +75,7 @@ class Options:
         debug: What a handler raised is sent to the client.
         require_session: Legacy requests need a session.
         logging: The logging capability is declared.
+        ask_seconds: How long a legacy client has to answer a question.
         capabilities: Declared beside those that follow from the registry, or in
             their place; `None` takes one away.
     """
@@ -74,6 +89,7 @@ class Options:
     debug: bool = False
     require_session: bool = False
     logging: bool = True
+    ask_seconds: float = STATE_SECONDS
     capabilities: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -111,6 +127,11 @@ class Server(Toolbox):
         options: How it behaves.
         backend: What its workers share.
         threads: Where sync handlers run.
+        bus: What the workers tell each other.
+        running: The requests that wait for something.
+        questions: The questions to legacy clients that wait for an answer.
+        subscriptions: The open streams of changes.
+        replay: What legacy clients that lost their connection may be sent again.
         state: What the lifespan yielded.
         dependency_overrides: Which dependencies of handlers are called in place of
             others, as a FastAPI app has them.
@@ -129,6 +150,8 @@ class Server(Toolbox):
         codec: Codec | None,
         encrypt: bool,
         threads: int,
+        backend: Backend | None,
+        max_streams: int,
     ) -> None:
         if not name:
             raise SetupError(f"an app needs a name: App('bookshop'), not {name!r}")
@@ -137,8 +160,15 @@ class Server(Toolbox):
         self.info = without_none(info)
         self.options = options
         self.registry.check = self._check_shared
-        self.backend: Backend = MemoryBackend()
+        self.backend: Backend = MemoryBackend() if backend is None else backend
         self.threads = Threads(threads)
+        self.bus = Bus(self.backend, name)
+        self.running = Running(self.bus)
+        self.questions = Questions(self.bus)
+        self.subscriptions = Subscriptions(self.bus, max_streams)
+        self.replay = Replay()
+        self.registry.listen(self.subscriptions.changed)
+        self.bus.on("ended", self._end_session)
         keys = _keys(secret_key)
         self._key_is_drawn = not keys
         self._pid = os.getpid()
@@ -162,6 +192,59 @@ class Server(Toolbox):
         if self.options.logging:
             registered |= {"logging"}
         return server_capabilities(registered, era, custom=self.options.capabilities)
+
+    def notify_resource_updated(self, uri: str) -> None:
+        """Tell the clients of all workers that follow a resource to read it anew.
+
+        From any thread, with or without an event loop. Who does not follow the
+        resource, or may not read it, is not told.
+
+        Example:
+            >>> from mcpkit import App
+            >>> App("bookshop").notify_resource_updated("books://stock")
+        """
+        self.bus.tell("updated", uri)
+
+    def notify_list_changed(self, kind: ListKind) -> None:
+        """Tell the clients of all workers that a list is to be read anew.
+
+        The clients of this worker are told by themselves of what is registered or
+        removed here. This is for what changes elsewhere: what each of several
+        workers has to register, or who may see what.
+
+        Args:
+            kind: Which list: "tools", "resources" or "prompts".
+
+        Raises:
+            ValueError: There is no such list.
+        """
+        if kind not in LIST_CHANGED:
+            raise ValueError(
+                f"a list is one of {', '.join(LIST_CHANGED)}, not {kind!r}"
+            )
+        self.bus.tell("changed", kind)
+
+    def _end_session(self, session_id: str) -> None:
+        self.questions.end(session_id)
+        self.replay.end(session_id)
+
+    def converse(
+        self, context: Context, journal: Journal | None = None
+    ) -> Conversation:
+        """Begin a conversation with the client of a request, or go on with one."""
+        return Conversation(
+            context, self.questions, self.threads, self.options.ask_seconds, journal
+        )
+
+    async def log_threshold(self, context: Context) -> str | None:
+        """Return the lowest level of log messages that a client is to be sent."""
+        if not self.options.logging:
+            return None
+        if context.era == "modern":
+            return context.log_level
+        if context.session is None:
+            return USUAL_LEVEL
+        return await self.backend.get(LEVEL + context.session.id) or USUAL_LEVEL
 
     def _check_shared(self, kind: Kind, component: Component) -> None:
         """Refuse what only some callers see in an answer that all of them share."""

@@ -1,15 +1,21 @@
 """What several methods share: who may have what, pages, faults, rounds of questions."""
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from mcpkit.components import Component, HandlerError, abandon, leave
-from mcpkit.context import Context
-from mcpkit.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, ScopeError
+from mcpkit.context import Context, Input
+from mcpkit.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    InputRequiredError,
+    ProtocolError,
+    ScopeError,
+)
 from mcpkit.faults import find_non_finite
 from mcpkit.protocol.capabilities import check_capabilities
-from mcpkit.protocol.inputs import required_capabilities
+from mcpkit.protocol.inputs import Journal, required_capabilities
 from mcpkit.protocol.jsonrpc import is_object
 from mcpkit.protocol.results import Kind, Result
 from mcpkit.protocol.sealing import SealError
@@ -27,9 +33,6 @@ _LISTS: Final[Mapping[str, ListKind]] = MappingProxyType(
         "prompts/list": "prompts",
     }
 )
-
-_ROUND_SECONDS: Final = 600
-"""How long a client may take to answer a round of questions."""
 
 _MAX_NAME: Final = 200
 
@@ -229,10 +232,22 @@ def paginate(
     return [definitions[key] for key in page], following
 
 
-def read_answers(
-    server: Server, context: Context, target: str, arguments: Mapping[str, Any]
+async def read_answers(
+    server: Server,
+    context: Context,
+    target: str,
+    arguments: Mapping[str, Any],
+    *,
+    single_use: bool = False,
 ) -> None:
     """Check what a retry brings back, and open its request state into the context.
+
+    Args:
+        server: The app.
+        context: The request.
+        target: What is called: a name or a URI.
+        arguments: The arguments of the call.
+        single_use: The state is good for one retry.
 
     Raises:
         ProtocolError: -32602, the answers are no objects, or the state is not
@@ -246,51 +261,98 @@ def read_answers(
         raise invalid_params(
             "Invalid params: inputResponses must be an object of objects"
         )
+    state = None
     token = params.get("requestState")
     if token is not None:
+        binding = _binding(server, context, target, arguments)
         try:
-            context.request_state, _ = server.open(
-                "request-state",
-                _binding(server, context, target, arguments),
-                token,
-                max_age=_ROUND_SECONDS,
-            )
-        except SealError as error:
+            kept = await server.open_state(binding, token, single_use=single_use)
+            journal = Journal.load(kept[0])
+        except (SealError, ValueError) as error:
             logger.info("%s: requestState is refused: %s", context.method, error)
             raise invalid_params("Invalid or expired requestState") from error
+        state = kept[1]
+        context.conversation = server.converse(context, journal)
+        context.round = journal.round
+    context.input = Input(answers or {}, state)
 
 
-def settle(
+async def settle(
     server: Server,
     context: Context,
     result: Result,
     target: str,
     arguments: Mapping[str, Any],
+    again: Callable[[Server, Context], Awaitable[Result]],
 ) -> Result:
-    """Make what a handler built fit to be sent: questions checked, their state sealed.
+    """Make what asks the client something fit to be sent, or ask it here and now.
+
+    Args:
+        server: The app.
+        context: The request.
+        result: What the handler built, or was stopped with.
+        target: What is called: a name or a URI.
+        arguments: The arguments of the call.
+        again: The method, for another round with a legacy client.
 
     Raises:
         ProtocolError: -32021, the client can't answer one of the questions;
-            -32603, the result is a task.
+            -32603, there is no way to ask them, or the result is a task.
     """
     if result.kind == "task":
         raise internal_error()
-    if result.kind != "input_required" or context.era == "legacy":
-        return result
+    requests = result.value.get("inputRequests", {})
+    state = result.value.get("requestState")
     try:
-        required = required_capabilities(result.value.get("inputRequests", {}))
+        required = required_capabilities(requests)
+        if context.era == "legacy":
+            await _carry(server, context, requests, state)
+            return await again(server, context)
     except ValueError as error:
         server.fault(context, f"the questions of {target!r} are malformed", error)
         raise internal_error() from error
     check_capabilities(required, context.client_capabilities)
-    if "requestState" not in result.value:
+    if state is None and context.conversation is None:
         return result
-    sealed = server.seal(
-        "request-state",
-        _binding(server, context, target, arguments),
-        result.value["requestState"],
+    token = _sealed(server, context, state, target, arguments)
+    return Result.input_required(result.value.get("inputRequests"), token)
+
+
+async def _carry(
+    server: Server, context: Context, requests: Mapping[str, Any], state: Any
+) -> None:
+    """Ask a legacy client, and put its answers where a retry would have them."""
+    conversation = context.conversation or server.converse(context)
+    context.conversation = conversation
+    responses = await conversation.carry(requests)
+    conversation.journal.advance()
+    context.round = conversation.journal.round
+    context.input = Input(responses, state)
+
+
+def _sealed(
+    server: Server,
+    context: Context,
+    state: Any,
+    target: str,
+    arguments: Mapping[str, Any],
+) -> str:
+    journal = (
+        Journal() if context.conversation is None else context.conversation.journal
     )
-    return Result.input_required(result.value.get("inputRequests"), sealed)
+    if journal.changed:
+        logger.warning(
+            "the questions of %r are not those of the round before: they are asked "
+            "again",
+            target,
+        )
+    try:
+        journal.advance()
+        binding = _binding(server, context, target, arguments)
+        return server.seal_state(binding, [journal.dump(), state])
+    except (SealError, ValueError) as error:
+        server.fault(context, f"{target!r} can't go on asking", error)
+        raise internal_error() from error
 
 
 async def run(
@@ -326,6 +388,8 @@ async def run(
             await leave(context, context.cleanup)
     except ProtocolError:
         raise
+    except InputRequiredError:
+        return paused(context)
     except HandlerError as error:
         cause: BaseException = error.__cause__ or error
     # What it returned has no JSON form or is no result, or it raised a ToolError.
@@ -336,6 +400,12 @@ async def run(
         return result
     server.fault(context, f"{what} failed", cause)
     raise internal_error() from cause
+
+
+def paused(context: Context) -> Result:
+    """Return the result of a handler that was stopped to ask its client something."""
+    assert context.conversation is not None  # noqa: S101  # it has asked
+    return Result.input_required(context.conversation.asked)
 
 
 def _binding(

@@ -21,7 +21,7 @@ from mcpkit.protocol.legacy import implementation
 from mcpkit.protocol.results import Result
 from mcpkit.protocol.sealing import SealError
 from mcpkit.protocol.versions import LATEST_LEGACY, REVISIONS
-from mcpkit.server import Server, logger
+from mcpkit.server import LEVEL, Server, logger
 
 SESSION_SECONDS: Final = 24 * 60 * 60
 """How long a session lives."""
@@ -33,7 +33,6 @@ _REMEMBERED: Final = 1024
 """How many tokens are remembered that were opened already."""
 
 _ENDED: Final = "session-ended:"
-_LEVEL: Final = "session-level:"
 
 
 async def initialize(server: Server, context: Context) -> Result:
@@ -92,7 +91,7 @@ async def set_level(server: Server, context: Context) -> Result:
     session = context.session
     if session is not None:
         await server.backend.put(
-            _LEVEL + session.id, str(level), session.expires - time.time()
+            LEVEL + session.id, str(level), session.expires - time.time()
         )
     return Result.wire({})
 
@@ -133,5 +132,6 @@ def _read(server: Server, token: str, principal: str | None) -> Session:
 
 
 async def end_session(server: Server, session: Session) -> None:
-    """End a session: its token is refused from now on."""
+    """End a session: its token is refused, and its streams end, in all workers."""
     await server.backend.put(_ENDED + session.id, "", session.expires - time.time())
+    server.bus.tell("ended", session.id)

@@ -46,7 +46,9 @@ async def get_prompt(server: Server, context: Context) -> Result:
         raise unknown(server, context, "prompt", name, prompts)
     check_scopes(prompt, context)
     if context.is_retry:
-        read_answers(server, context, name, arguments)
+        await read_answers(
+            server, context, name, arguments, single_use=prompt.single_use
+        )
     keywords = _bind(prompt, arguments)
     result = await run(
         server,
@@ -56,7 +58,9 @@ async def get_prompt(server: Server, context: Context) -> Result:
         f"prompt {name!r}",
         lambda value: _result(value, prompt),
     )
-    return settle(server, context, result, name, arguments)
+    if result.kind != "input_required":
+        return result
+    return await settle(server, context, result, name, arguments, get_prompt)
 
 
 def _bind(prompt: Prompt, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -64,7 +64,7 @@ async def read_resource(server: Server, context: Context) -> Result:
     resource, variables, private = _find(server, context, uri)
     check_scopes(resource, context)
     if context.is_retry:
-        read_answers(server, context, uri, {})
+        await read_answers(server, context, uri, {}, single_use=resource.single_use)
     try:
         keywords = resource.signature.bind_strings(_strings(variables))
     # A variable that is not of its type names nothing that exists.
@@ -83,7 +83,9 @@ async def read_resource(server: Server, context: Context) -> Result:
         )
     except ProtocolError as error:
         raise _located(error, uri) from error.__cause__
-    return settle(server, context, result, uri, {})
+    if result.kind != "input_required":
+        return result
+    return await settle(server, context, result, uri, {}, read_resource)
 
 
 def _find(

@@ -1,15 +1,23 @@
 """Which function serves which method: a row for each request in `METHODS`."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from mcpkit.context import Context
-from mcpkit.methods import completion, discover, lifecycle, prompts, resources, tools
+from mcpkit.methods import (
+    completion,
+    discover,
+    lifecycle,
+    prompts,
+    resources,
+    subscriptions,
+    tools,
+)
 from mcpkit.protocol.results import Result
 from mcpkit.server import Server
 
-Serve: TypeAlias = Callable[[Server, Context], Awaitable[Result]]
+Serve: TypeAlias = Callable[[Server, Context], Coroutine[Any, Any, Result]]
 
 SERVED_BY: Final[Mapping[str, Serve]] = MappingProxyType(
     {
@@ -22,6 +30,9 @@ SERVED_BY: Final[Mapping[str, Serve]] = MappingProxyType(
         "resources/list": resources.list_resources,
         "resources/templates/list": resources.list_templates,
         "resources/read": resources.read_resource,
+        "resources/subscribe": subscriptions.subscribe,
+        "resources/unsubscribe": subscriptions.unsubscribe,
+        "subscriptions/listen": subscriptions.listen,
         "prompts/list": prompts.list_prompts,
         "prompts/get": prompts.get_prompt,
         "completion/complete": completion.complete,

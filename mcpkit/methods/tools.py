@@ -1,17 +1,18 @@
 """`tools/list` and `tools/call`. Spec 2026-07-28, server/tools."""
 
 import asyncio
-from typing import Any
+from typing import Any, Final
 
 from mcpkit.components import HandlerError, Tool, abandon, leave
 from mcpkit.context import Context
-from mcpkit.errors import ProtocolError, ToolError
+from mcpkit.errors import InputRequiredError, ProtocolError, ToolError
 from mcpkit.faults import ArgumentsError
 from mcpkit.methods.common import (
     check_scopes,
     is_visible,
     object_param,
     paginate,
+    paused,
     read_answers,
     settle,
     string_param,
@@ -22,6 +23,9 @@ from mcpkit.outputs import OutputError
 from mcpkit.protocol.headers import check_params
 from mcpkit.protocol.results import Result
 from mcpkit.server import Server, logger, printable
+
+_UNSETTLED: Final = frozenset({"input_required", "task"})
+"""The kinds of results that need more than to be sent."""
 
 
 async def list_tools(server: Server, context: Context) -> Result:
@@ -39,6 +43,10 @@ async def call_tool(server: Server, context: Context) -> Result:
             the tool raised it.
     """
     tool, arguments = _find(server, context)
+    if context.is_retry:
+        await read_answers(
+            server, context, tool.name, arguments, single_use=tool.single_use
+        )
     try:
         keywords = tool.signature.bind(arguments, coerce=server.options.coerce)
         value = await tool.call(
@@ -49,16 +57,28 @@ async def call_tool(server: Server, context: Context) -> Result:
             await leave(context, context.cleanup)
     except (ProtocolError, asyncio.CancelledError, GeneratorExit):
         raise
+    except InputRequiredError:
+        result = value = paused(context)
     # Whatever it is ends this request alone, an exit that a validator asks for too.
     except BaseException as error:  # noqa: BLE001
         return await _failed(server, context, tool, error)
+    if result.kind in _UNSETTLED:
+        return await settle(server, context, result, tool.name, arguments, call_tool)
+    if _holds_null(result):
+        held = value.value if isinstance(value, Result) else value
+        warn_of_null(
+            f"tool {tool.name!r}",
+            held["structuredContent"] if result.kind == "raw" else held,
+        )
+    return result
+
+
+def _holds_null(result: Result) -> bool:
     if result.kind == "structured":
-        if b"null" in result.value:
-            held = value.value if isinstance(value, Result) else value
-            warn_of_null(f"tool {tool.name!r}", held)
-    elif result.kind == "raw" and b"null" in result.value.get("structuredContent", b""):
-        warn_of_null(f"tool {tool.name!r}", value.value["structuredContent"])
-    return settle(server, context, result, tool.name, arguments)
+        return b"null" in result.value
+    return result.kind == "raw" and b"null" in result.value.get(
+        "structuredContent", b""
+    )
 
 
 def _find(server: Server, context: Context) -> tuple[Tool, dict[str, Any]]:
@@ -74,8 +94,6 @@ def _find(server: Server, context: Context) -> tuple[Tool, dict[str, Any]]:
         check_params(context.headers, tool.headers, arguments)
     if tool.scopes:
         check_scopes(tool, context)
-    if context.is_retry:
-        read_answers(server, context, name, arguments)
     return tool, arguments
 
 

@@ -89,6 +89,9 @@ METHODS: Final[Mapping[str, Method]] = MappingProxyType(
                 may_ask=True,
                 named_by="uri",
             ),
+            Method(name="resources/subscribe", eras=_LEGACY, capability="resources"),
+            Method(name="resources/unsubscribe", eras=_LEGACY, capability="resources"),
+            Method(name="subscriptions/listen", eras=_MODERN),
             _list("prompts/list", "prompts"),
             Method(
                 name="prompts/get",
@@ -100,6 +103,11 @@ METHODS: Final[Mapping[str, Method]] = MappingProxyType(
             Method(name="completion/complete", eras=ERAS, capability="completions"),
             Method(name="notifications/initialized", eras=_LEGACY, notification=True),
             Method(name="notifications/cancelled", eras=_LEGACY, notification=True),
+            Method(
+                name="notifications/roots/list_changed",
+                eras=_LEGACY,
+                notification=True,
+            ),
         )
     }
 )

@@ -35,6 +35,7 @@ class Revision:
             choices at once, and defaults of all types.
         sampling_tools: Models can be asked with tools, and their messages may
             have several blocks.
+        polling: A stream begins with an event to come back to.
         header: Its name, as a header has it.
     """
 
@@ -48,6 +49,7 @@ class Revision:
     elicitation_ids: bool
     rich_forms: bool
     sampling_tools: bool
+    polling: bool = False
     header: bytes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,6 +83,7 @@ _2025_11_25 = replace(
     elicitation_ids=True,
     rich_forms=True,
     sampling_tools=True,
+    polling=True,
 )
 _2026_07_28 = replace(
     _2025_11_25,

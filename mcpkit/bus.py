@@ -1,0 +1,58 @@
+"""What the workers of an app tell each other, over the backend that they share.
+
+A message has a subject and JSON content. Each subject has one receiver in a worker;
+the worker that sends is told too. A worker joins when it has somebody to pass a
+message on to, so that an app that has no streams never connects to anything.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, Literal, TypeAlias
+
+from mcpkit.backends.base import Backend
+
+Subject: TypeAlias = Literal["answer", "cancel", "changed", "ended", "updated"]
+Receiver: TypeAlias = Callable[[Any], None]
+
+
+class Bus:
+    """Passes messages between the workers of one app.
+
+    Args:
+        backend: What the workers share.
+        name: The name of the app: several may share a backend.
+    """
+
+    def __init__(self, backend: Backend, name: str) -> None:
+        self._backend = backend
+        self._name = name
+        self._receivers: dict[Subject, Receiver] = {}
+        self._lock = Lock()
+        self._has_joined = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def on(self, subject: Subject, receiver: Receiver) -> None:
+        """Have a receiver called with the content of messages."""
+        self._receivers[subject] = receiver
+
+    def join(self) -> None:
+        """Receive messages from now on, in the event loop that runs."""
+        self._loop = asyncio.get_running_loop()
+        if self._has_joined:
+            return
+        with self._lock:
+            if not self._has_joined:
+                self._has_joined = True
+                self._backend.subscribe(self._receive)
+
+    def tell(self, subject: Subject, content: Any) -> None:
+        """Tell all workers, from any thread; those that have joined receive it."""
+        self._backend.publish(json.dumps([self._name, subject, content]))
+
+    def _receive(self, message: str) -> None:
+        name, subject, content = json.loads(message)
+        loop = self._loop
+        if name == self._name and loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._receivers[subject], content)

@@ -1,0 +1,181 @@
+"""The requests that a worker serves at this moment, and how they are cancelled.
+
+A handler that never waits is run to its end in one go, and costs nothing here. Of
+one that waits it is known from then on who may cancel it: the client that closes a
+modern response, or sends a legacy `notifications/cancelled`.
+
+Spec 2026-07-28, basic/patterns/cancellation; 2025-11-25, basic/utilities/cancellation.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine, Generator, Mapping
+from functools import partial
+from typing import Any, Final, TypeAlias, TypeVar
+
+from mcpkit.bus import Bus
+from mcpkit.context import Context, Session, principal_id
+from mcpkit.errors import RequestCancelledError
+from mcpkit.protocol.jsonrpc import RequestId
+
+T = TypeVar("T")
+
+MAX_CANCELLED: Final = 64
+"""How many requests of one caller may be cancelled and not have ended."""
+
+Caller: TypeAlias = tuple[str, str | None]
+"""Who may cancel a request: its session, its principal, or its address."""
+
+
+class Running:
+    """The requests of this worker that wait for something.
+
+    Args:
+        bus: What tells the other workers.
+    """
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        bus.on("cancel", self._receive)
+        self._runs: dict[tuple[Caller, RequestId], _Run] = {}
+        self._cancelled: Counter[Caller] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    async def finish(
+        self, context: Context, work: Coroutine[Any, Any, T], waits_for: Any
+    ) -> T:
+        """Run a method to its end that began and waits for something.
+
+        Args:
+            context: The request.
+            work: The method, which was begun.
+            waits_for: What it gave to the event loop to wait for.
+
+        Raises:
+            RequestCancelledError: The request was cancelled.
+            BaseException: Whatever the method raised.
+        """
+        run = _Run(context)
+        if context.era == "legacy":
+            self._bus.join()
+            self._runs[run.key] = run
+        channel = context.channel
+        if channel is not None:
+            modern = context.era == "modern"
+            channel.watch(partial(self._cancel, run) if modern else None)
+        try:
+            result: T = await _Resumed(work, waits_for)
+        except BaseException as error:
+            if run.is_cancelled:
+                raise RequestCancelledError from error
+            raise
+        finally:
+            if channel is not None:
+                channel.unwatch()
+            self._end(run)
+        # Whatever a handler makes of it that it was cancelled, nobody waits for it.
+        if run.is_cancelled:
+            raise RequestCancelledError
+        return result
+
+    def cancel(self, caller: Caller, request_id: RequestId) -> bool:
+        """Cancel a request of a caller, in whichever worker it runs.
+
+        Returns:
+            Whether it may: not, when too many of the caller's requests were
+            cancelled already and do not end.
+        """
+        run = self._runs.get((caller, request_id))
+        if run is None:
+            self._bus.tell("cancel", [caller, request_id])
+            return True
+        if not run.is_cancelled and self._cancelled[caller] >= MAX_CANCELLED:
+            return False
+        self._cancel(run)
+        return True
+
+    def _receive(self, content: Any) -> None:
+        (kind, name), request_id = content
+        run = self._runs.get(((kind, name), request_id))
+        if run is not None:
+            run.loop.call_soon_threadsafe(self._cancel, run)
+
+    def _cancel(self, run: "_Run") -> None:
+        # It may have ended since it was found.
+        if not (run.is_cancelled or run.is_over):
+            self._cancelled[run.caller] += 1
+            run.cancel()
+
+    def _end(self, run: "_Run") -> None:
+        run.is_over = True
+        # Another request may have the same id by now.
+        if self._runs.get(run.key) is run:
+            del self._runs[run.key]
+        if not run.is_cancelled:
+            return
+        run.task.uncancel()
+        if self._cancelled[run.caller] > 1:
+            self._cancelled[run.caller] -= 1
+        else:
+            del self._cancelled[run.caller]
+
+
+def caller_of(
+    session: Session | None, principal: Any, scope: Mapping[str, Any] | None
+) -> Caller:
+    """Return who may cancel a request, from what is known of it."""
+    if session is not None:
+        return "session", session.id
+    identity = principal_id(principal)
+    if identity is not None:
+        return "principal", identity
+    client = (scope or {}).get("client")
+    return "address", client[0] if client else None
+
+
+class _Run:
+    __slots__ = ("caller", "context", "is_cancelled", "is_over", "key", "loop", "task")
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.caller = caller_of(context.session, context.principal, context.scope)
+        self.key = (self.caller, context.request_id)
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  # whoever awaits is in a task
+        self.task = task
+        self.loop = asyncio.get_running_loop()
+        self.is_cancelled = False
+        self.is_over = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+        self.context.cancel()
+        self.task.cancel()
+
+
+class _Resumed:
+    """Waits for a coroutine that was begun, from what it waits for on."""
+
+    __slots__ = ("_waits_for", "_work")
+
+    def __init__(self, work: Coroutine[Any, Any, T], waits_for: Any) -> None:
+        self._work = work
+        self._waits_for = waits_for
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        work, waits_for = self._work, self._waits_for
+        while True:
+            try:
+                try:
+                    sent = yield waits_for
+                except GeneratorExit:
+                    work.close()
+                    raise
+                except BaseException as error:  # noqa: BLE001  # it is the work's
+                    waits_for = work.throw(error)
+                else:
+                    waits_for = work.send(sent)
+            except StopIteration as done:
+                return done.value
