@@ -24,6 +24,7 @@ from types import MappingProxyType
 from typing import (
     Annotated,
     Any,
+    ClassVar,
     Final,
     Generic,
     Literal,
@@ -285,7 +286,7 @@ def _unusable(schema: Any, what: str) -> SetupError:
             f"{what}: the annotation {error.name!r} of {_name(schema)} can't be "
             f"resolved; {REMEDY}"
         )
-    # It has no annotations.
+    # It is no class.
     except TypeError:
         hints = {}
     culprits = [repr(name) for name, hint in hints.items() if not _has_schema(hint)]
@@ -298,8 +299,11 @@ def _unusable(schema: Any, what: str) -> SetupError:
 
 
 def _has_schema(hint: Any) -> bool:
+    if typing.get_origin(hint) is ClassVar:
+        return True
     try:
-        TypeAdapter(hint).json_schema(schema_generator=Untitled)
+        # Not by itself, since `NotRequired` is no type.
+        TypeAdapter(_typed_dict({"it": hint})).json_schema(schema_generator=Untitled)
     except _UNUSABLE:
         return False
     return True
@@ -438,8 +442,6 @@ def _typed_dict(fields: Mapping[str, Any]) -> Any:
 
 def _is_default(name: str, default: Any, reading: TypeAdapter[Any]) -> bool:
     """Whether a user that leaves a default as it is, is understood."""
-    if non_finite(default) is not None:
-        return False
     encoded = to_json({_ROOT_NAME: {name: default}})
     try:
         validator_of(reading).validate_json(encoded, strict=True)

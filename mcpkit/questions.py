@@ -363,7 +363,7 @@ class Sample(Question[Sampled]):
 
     method: ClassVar[str] = "sampling/createMessage"
 
-    messages: str | Sequence[Turn]
+    messages: Turn | Sequence[Turn]
     _: KW_ONLY
     max_tokens: int = 1024
     system_prompt: str | None = None

@@ -264,8 +264,11 @@ class Journal:
             read = _DUMPED.validate_python(dumped)
         except ValidationError as error:
             raise ValueError("this is no journal") from error
+        entries = {position: Entry(*entry) for position, *entry in read["e"]}
+        if len(entries) < len(read["e"]):
+            raise ValueError("this is no journal")
         return cls(
-            entries={position: Entry(*entry) for position, *entry in read["e"]},
+            entries=entries,
             asked={key: asked and Asked(*asked) for key, asked in read["a"].items()},
             kept=read["k"],
             round=read["r"],
