@@ -240,7 +240,9 @@ class Conversation:
             sent_as = request_id
             assert context.channel is not None  # noqa: S101
             method, params = request["method"], request.get("params", {})
-            await context.channel.send(jsonrpc.request(method, params, request_id))
+            await context.channel.send(
+                context, jsonrpc.request(method, params, request_id)
+            )
 
         try:
             response = await self._questions.ask(
@@ -260,7 +262,9 @@ class Conversation:
         channel = self._context.channel
         if channel is not None and not self._context.cancelled:
             reason = "The answer is not waited for any more"
-            await channel.send(notifications.cancelled(request_id, reason))
+            await channel.send(
+                self._context, notifications.cancelled(request_id, reason)
+            )
 
     def _check_carrier(self, requests: Mapping[str, Any]) -> None:
         context = self._context

@@ -48,30 +48,28 @@ F = TypeVar("F")
 class Channel(Protocol):
     """How messages reach the client while its request is served.
 
-    Attributes:
-        context: The request, once it is known.
+    It is told of the request each time, and does not keep it: the request has it.
     """
-
-    context: "Context | None"
 
     @property
     def admits_stream(self) -> bool:
         """Whether the client takes messages before its response."""
 
-    async def send(self, message: Mapping[str, Any]) -> None:
-        """Send a message, before the response.
+    async def send(self, context: "Context", message: Mapping[str, Any]) -> None:
+        """Send a message, before the response to a request.
 
         It waits for a client that reads slowly, and does nothing when the client
         can't be reached or has its response already.
         """
 
-    async def close(self) -> None:
+    async def close(self, context: "Context") -> None:
         """Close the connection, for a client that comes back for the rest."""
 
-    def watch(self, cancel: Callable[[], None] | None) -> None:
+    def watch(self, context: "Context", cancel: Callable[[], None] | None) -> None:
         """Look, from now on, whether the client still waits for its response.
 
         Args:
+            context: The request.
             cancel: Called when it does not; `None` where that makes no difference.
         """
 
@@ -342,7 +340,7 @@ class Context:
             return
         self._reported = progress
         sent = notifications.progress(token, progress, total, message)
-        await self.channel.send(sent)
+        await self.channel.send(self, sent)
 
     async def log(self, level: str, data: Any, *, logger: str | None = None) -> None:
         """Send a log message, to a client that asked for its level.
@@ -367,7 +365,7 @@ class Context:
         threshold = await self._host.log_threshold(self)
         if threshold is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(threshold):
             return
-        await self.channel.send(notifications.log_message(level, data, logger))
+        await self.channel.send(self, notifications.log_message(level, data, logger))
 
     async def close_stream(self) -> None:
         """Close the connection of a legacy client, which comes back for the rest.
@@ -378,7 +376,7 @@ class Context:
         Spec 2025-11-25, basic/transports: Sending Messages to the Server.
         """
         if self.channel is not None:
-            await self.channel.close()
+            await self.channel.close(self)
 
     @overload
     async def elicit(self, message: str, schema: type[F]) -> Answer[F]: ...

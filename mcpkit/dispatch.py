@@ -282,28 +282,26 @@ def _malformed(fault: str) -> Response:
 
 async def _answer(app: Server, context: Context, *, cleans_up: bool) -> Reply:
     """Run the method of a request that is well formed in its era."""
-    era, request_id = context.revision.era, context.request_id
+    request_id = context.request_id
     try:
-        method = _find_method(context.method, era, app)
+        method = _find_method(context.method, context.revision.era, app)
         _check_params(context.params)
         if method.listing:
             listed = await _listed(app, context, method)
             body = jsonrpc.encode_response(request_id, listed)
         else:
-            body = _encode(app, context, await _serve(app, context))
-    except ProtocolError as error:
-        await abandon(context, error)
-        return _failed(error, era, request_id)
-    except RequestCancelledError as error:
-        await abandon(context, error)
-        logger.info("%s was cancelled", context.method)
-        return _ACCEPTED
-    # A fault of ours, or a result that has no JSON form.
+            work = SERVED_BY[context.method](app, context)
+            try:
+                waits_for = work.send(None)
+            except StopIteration as done:
+                result: Result = done.value
+            else:
+                # Only what waits for something can be cancelled, or takes long.
+                result = await app.running.finish(context, work, waits_for)
+            body = _encode(app, context, result)
     except Exception as error:  # noqa: BLE001  # one request never ends another
-        logger.error("%s failed", context.method, exc_info=error)
         await abandon(context, error)
-        internal = ProtocolError(INTERNAL_ERROR, "Internal error")
-        return _failed(internal, era, request_id)
+        return _stopped_with(error, context)
     if context.cleanup is not None:
         return await _ending(body, context.cleanup, cleans_up=cleans_up)
     if context.opened is not None:
@@ -311,17 +309,16 @@ async def _answer(app: Server, context: Context, *, cleans_up: bool) -> Reply:
     return Response(200, body)
 
 
-async def _serve(app: Server, context: Context) -> Result:
-    """Run a method. Only one that waits for something can be cancelled."""
-    if context.channel is not None:
-        context.channel.context = context
-    work = SERVED_BY[context.method](app, context)
-    try:
-        waits_for = work.send(None)
-    except StopIteration as done:
-        result: Result = done.value
-        return result
-    return await app.running.finish(context, work, waits_for)
+def _stopped_with(error: Exception, context: Context) -> Reply:
+    """Return the reply to a request whose method did not come to a result."""
+    if isinstance(error, RequestCancelledError):
+        logger.info("%s was cancelled", context.method)
+        return _ACCEPTED
+    if not isinstance(error, ProtocolError):
+        # A fault of ours, or a result that has no JSON form.
+        logger.error("%s failed", context.method, exc_info=error)
+        error = ProtocolError(INTERNAL_ERROR, "Internal error")
+    return _failed(error, context.revision.era, context.request_id)
 
 
 async def _ending(body: bytes, cleanup: Cleanup, *, cleans_up: bool) -> Response:

@@ -145,9 +145,7 @@ class Endpoint:
         except ProtocolError as error:
             reply: Reply = refuse(error, unread_era(headers, self._server))
             return _with_headers(reply, cors)
-        exchange = Exchange(
-            receive, send, headers.get(b"accept"), cors, self._server.replay
-        )
+        exchange = Exchange(receive, send, headers, cors, self._server.replay)
         reply = await dispatch(
             message,
             self._server,
@@ -241,8 +239,7 @@ class Endpoint:
         if method == "DELETE":
             await end_session(self._server, session)
             return _with_headers(Response(200, b""), cors)
-        accept = headers.get(b"accept")
-        exchange = Exchange(receive, send, accept, cors, self._server.replay)
+        exchange = Exchange(receive, send, headers, cors, self._server.replay)
         if not exchange.admits_stream:
             raise _Refused(406, "Accept must admit text/event-stream")
         context = Context(

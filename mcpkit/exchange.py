@@ -28,6 +28,7 @@ from typing import Any, Final, TypeAlias
 from mcpkit.context import Context
 from mcpkit.guard import accepts
 from mcpkit.protocol import sse
+from mcpkit.protocol.headers import Headers
 from mcpkit.protocol.jsonrpc import encode
 from mcpkit.replay import Buffer, Follower, Replay
 
@@ -58,17 +59,15 @@ class Exchange:
     Args:
         receive: Where what the client does comes from.
         send: Where what is sent goes.
-        accept: The Accept header of the request.
+        headers: The headers of the request.
         cors: Headers of the response, for the page that asks.
         replay: Where what legacy clients miss is kept.
 
     Attributes:
         began: It is a stream by now.
-        context: The request, once it is known.
     """
 
     began = False
-    context: Context | None = None
     _is_open = True
     _buffer: Buffer | None = None
     _turn: Follower | None = None
@@ -82,29 +81,29 @@ class Exchange:
         self,
         receive: Receive,
         send: Send,
-        accept: bytes | None,
+        headers: Headers,
         cors: RawHeaders,
         replay: Replay,
     ) -> None:
         self._receive = receive
         self._send = send
-        self._accept = accept
+        self._headers = headers
         self._cors = cors
         self._replay = replay
 
     @property
     def admits_stream(self) -> bool:
         """Whether the client takes a stream of events."""
-        return accepts(self._accept, b"text/event-stream")
+        return accepts(self._headers.get(b"accept"), b"text/event-stream")
 
-    async def send(self, message: Mapping[str, Any]) -> None:
+    async def send(self, context: Context, message: Mapping[str, Any]) -> None:
         """Send a message before the response, if the client takes a stream."""
-        if await self.begin():
+        if await self.begin(context):
             await self._put(encode(message))
 
-    async def close(self) -> None:
+    async def close(self, context: Context) -> None:
         """Close the connection of a client that can come back for the rest."""
-        if await self.begin() and self._buffer is not None:
+        if await self.begin(context) and self._buffer is not None:
             await self.write(sse.retry(RETRY_MS))
             await self.end()
 
@@ -116,9 +115,11 @@ class Exchange:
             self._buffer.finish()
         await self.end()
 
-    async def follow(self, events: AsyncIterator[tuple[str, bytes]]) -> None:
+    async def follow(
+        self, context: Context, events: AsyncIterator[tuple[str, bytes]]
+    ) -> None:
         """Send events under the ids that they have, as they come."""
-        await self.start()
+        await self.start(context)
         async for event_id, data in events:
             await self.write(sse.event(data, event_id=event_id))
 
@@ -132,21 +133,21 @@ class Exchange:
         async with self._locked():
             await self._end()
 
-    async def begin(self) -> bool:
+    async def begin(self, context: Context) -> bool:
         """Make it a stream, and return whether it is one."""
         if not self.began:
             if not self.admits_stream:
                 return False
             async with self._locked():
                 if not self.began:
-                    await self._begin()
+                    await self._begin(context)
         return True
 
-    def watch(self, cancel: Callable[[], None] | None) -> None:
+    def watch(self, context: Context, cancel: Callable[[], None] | None) -> None:
         """Look whether the client is still there, once some time has passed."""
         self._cancel = cancel
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(WATCH_AFTER, self._begin_watching)
+        self._timer = loop.call_later(WATCH_AFTER, self._begin_watching, context)
 
     def unwatch(self) -> None:
         """Look no more."""
@@ -157,22 +158,20 @@ class Exchange:
             if task is not None:
                 task.cancel()
 
-    async def start(self) -> None:
+    async def start(self, context: Context) -> None:
         """Begin a stream that nothing is kept of."""
         headers = [*sse.HEADERS, *self._cors]
-        context = self.context
-        if context is not None and context.cleanup is not None:
+        if context.cleanup is not None:
             headers += raw_headers(context.cleanup.headers)
         await self._send(
             {"type": "http.response.start", "status": 200, "headers": headers}
         )
         self.began = True
 
-    async def _begin(self) -> None:
-        await self.start()
-        context = self.context
-        session = None if context is None else context.session
-        if context is None or context.era == "modern" or session is None:
+    async def _begin(self, context: Context) -> None:
+        await self.start(context)
+        session = context.session
+        if context.era == "modern" or session is None:
             return
         self._buffer = self._replay.open(session.id)
         self._turn = self._buffer.follow()
@@ -201,10 +200,10 @@ class Exchange:
             self._lock = asyncio.Lock()
         return self._lock
 
-    def _begin_watching(self) -> None:
+    def _begin_watching(self, context: Context) -> None:
         loop = asyncio.get_running_loop()
         self._watcher = loop.create_task(self._watch())
-        self._timer = loop.call_later(KEEP_ALIVE, self._say_something)
+        self._timer = loop.call_later(KEEP_ALIVE, self._say_something, context)
 
     async def _watch(self) -> None:
         """Wait for the client to close the connection."""
@@ -217,15 +216,16 @@ class Exchange:
         if self._cancel is not None:
             self._cancel()
 
-    def _say_something(self) -> None:
-        self._speaker = asyncio.get_running_loop().create_task(self._keep_alive())
+    def _say_something(self, context: Context) -> None:
+        loop = asyncio.get_running_loop()
+        self._speaker = loop.create_task(self._keep_alive(context))
 
-    async def _keep_alive(self) -> None:
-        if await self.begin():
+    async def _keep_alive(self, context: Context) -> None:
+        if await self.begin(context):
             async with self._locked():
                 await self._write(sse.COMMENT)
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(KEEP_ALIVE, self._say_something)
+        self._timer = loop.call_later(KEEP_ALIVE, self._say_something, context)
 
 
 def raw_headers(headers: Iterable[tuple[str, str]]) -> RawHeaders:

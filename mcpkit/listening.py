@@ -61,13 +61,15 @@ class Listening:
             listener is None or stream[0] is not listener.buffer
         ):
             # What it had from a request of its own: the rest of that.
-            await _until_closed(exchange, exchange.follow(stream[0].follow(stream[1])))
+            await _until_closed(
+                context, exchange, exchange.follow(context, stream[0].follow(stream[1]))
+            )
             return
         if listener is None:
             listener = self._listen(context, session)
         elif stream is not None:
             listener.position = stream[1]
-        await _until_closed(exchange, listener.serve(context, exchange))
+        await _until_closed(context, exchange, listener.serve(context, exchange))
 
     def end(self, session_id: str) -> None:
         """End what a session hears: it has ended."""
@@ -117,7 +119,7 @@ class _Listener:
         if self._lingering is not None:
             self._lingering.cancel()
         try:
-            await exchange.start()
+            await exchange.start(context)
             if context.revision.polling:
                 await exchange.write(
                     sse.priming(self.buffer.event_id(self.position), RETRY_MS)
@@ -163,7 +165,9 @@ class _Listener:
             self._lingering = loop.call_later(LINGER, self.subscription.end)
 
 
-async def _until_closed(exchange: Exchange, work: Coroutine[Any, Any, None]) -> None:
+async def _until_closed(
+    context: Context, exchange: Exchange, work: Coroutine[Any, Any, None]
+) -> None:
     """Do the work of a connection, until it is done or the client closes it."""
     task = asyncio.current_task()
     assert task is not None  # noqa: S101  # whoever awaits is in a task
@@ -174,7 +178,7 @@ async def _until_closed(exchange: Exchange, work: Coroutine[Any, Any, None]) -> 
         is_closed = True
         task.cancel()
 
-    exchange.watch(close)
+    exchange.watch(context, close)
     try:
         await work
     except asyncio.CancelledError:

@@ -64,7 +64,7 @@ class Running:
         channel = context.channel
         if channel is not None:
             modern = context.era == "modern"
-            channel.watch(partial(self._cancel, run) if modern else None)
+            channel.watch(context, partial(self._cancel, run) if modern else None)
         try:
             result: T = await _Resumed(work, waits_for)
         except BaseException as error:

@@ -50,12 +50,13 @@ async def listen(server: Server, context: Context) -> Result:
     news = News(server, context, subscription)
     try:
         await channel.send(
-            notifications.acknowledged(context.request_id, _honoured(kinds, uris))
+            context,
+            notifications.acknowledged(context.request_id, _honoured(kinds, uris)),
         )
         # Where nothing is followed, nothing will ever come.
         if kinds or uris:
             while (message := await news.next(context.request_id)) is not None:
-                await channel.send(message)
+                await channel.send(context, message)
     finally:
         server.subscriptions.close(subscription)
     return Result.subscription({SUBSCRIPTION_ID: context.request_id})
