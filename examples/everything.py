@@ -7,8 +7,9 @@ file is also what `tests/conformance` runs the suite against. One of the tools
 brings a JSON Schema of its own, which needs the extra `mcpkit[schema]`.
 """
 
+import asyncio
 import base64
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -24,6 +25,9 @@ from mcpkit import (
     Text,
     ToolError,
 )
+from mcpkit.questions import Answer, Elicit, ListRoots, Question, Sample
+
+T = TypeVar("T")
 
 app = App(
     "everything",
@@ -144,25 +148,51 @@ def json_schema_2020_12_tool(contact: dict[str, Any]) -> str:
     return f"{contact.get('name', 'Someone')} can be reached."
 
 
-@app.tool
-async def test_tool_with_progress() -> str:
-    """Work in steps."""
-    return "Done in three steps."
+# Tools that tell how it goes. The client hears of it while it waits for the result.
+
+
+async def work() -> None:
+    """Do what takes a moment."""
+    await asyncio.sleep(0.05)
 
 
 @app.tool
-async def test_tool_with_logging() -> str:
+async def test_tool_with_progress(ctx: Context) -> str:
+    """Work in steps, and report each of them."""
+    for percent in (0, 50, 100):
+        await ctx.progress(percent, total=100, message=f"{percent} % are done.")
+        await work()
+    return "Everything is done."
+
+
+@app.tool
+async def test_tool_with_logging(ctx: Context) -> str:
     """Work in steps, and log each of them."""
+    for step in ("started", "processing data", "completed"):
+        await ctx.log("info", f"Tool execution {step}", logger="everything")
+        await work()
     return "Done, and logged."
 
 
 @app.tool
-async def test_logging_tool() -> str:
-    """Log a message, for the clients that ask for a level."""
+async def test_logging_tool(ctx: Context) -> str:
+    """Log messages, for the clients that ask for their level."""
+    await ctx.log("debug", {"step": 1, "of": 2})
+    await ctx.log("warning", "This is the last step.")
     return "Logged."
 
 
-# Tools that change what is registered, while the server runs.
+@app.tool
+async def test_reconnection(ctx: Context) -> str:
+    """Close the connection of a client that can come back for the result."""
+    await ctx.close_stream()
+    await work()
+    return "The work went on while nobody was connected."
+
+
+# Tools that change what clients know, while the server runs.
+
+watched = {"version": 1}
 
 
 def test_dynamic_tool() -> str:
@@ -195,208 +225,230 @@ async def test_trigger_prompt_change() -> str:
     return "The list of prompts has changed."
 
 
-# Tools that ask. The first call returns questions, each under a key; the client
-# calls again with the answers. What the server must remember until then is the
-# request state: the client brings it back, and can neither change nor reuse it.
+@app.tool
+async def test_trigger_resource_update() -> str:
+    """Change the resource that clients may subscribe to."""
+    watched["version"] += 1
+    app.notify_resource_updated("test://watched-resource")
+    return f"Version {watched['version']} is there."
 
 
-def form(message: str, **properties: dict[str, Any]) -> dict[str, Any]:
-    """Ask the user to fill in a form."""
-    schema = {
-        "type": "object",
-        "properties": properties,
-        "required": [name for name in properties if "default" not in properties[name]],
-    }
-    params = {"message": message, "requestedSchema": schema}
-    return {"method": "elicitation/create", "params": params}
+# Tools that ask. It reads as if the function waited for the answer. A client of
+# 2025 is asked on the way, and it does wait. A client of 2026 is given the question
+# as the result, and calls again with the answer; the function then runs anew.
 
 
-def sample(text: str) -> dict[str, Any]:
-    """Ask the client's model."""
-    message = {"role": "user", "content": {"type": "text", "text": text}}
-    params = {"messages": [message], "maxTokens": 100}
-    return {"method": "sampling/createMessage", "params": params}
+class Settings(BaseModel):
+    """A form that is filled in already."""
+
+    name: str = "John Doe"
+    age: int = 30
+    score: float = 95.5
+    status: Literal["active", "inactive", "pending"] = "active"
+    verified: bool = True
 
 
-ROOTS = {"method": "roots/list", "params": {}}
-NAME = form("What is your name?", name={"type": "string"})
-CONFIRM = form("Shall I?", ok={"type": "boolean"})
+class User(BaseModel):
+    """Who somebody is."""
+
+    username: str
+    email: str
 
 
-def filled_in(ctx: Context, key: str) -> dict[str, Any] | None:
-    """Return what the user filled in, or `None` while nobody has been asked."""
-    answer = ctx.input_responses.get(key)
-    if answer is None:
-        return None
-    if answer.get("action") != "accept":
+class Name(BaseModel):
+    """What somebody is called."""
+
+    name: str
+
+
+class Color(BaseModel):
+    """What somebody likes."""
+
+    color: str
+
+
+class Topic(BaseModel):
+    """What somebody wants to know about."""
+
+    context: str
+
+
+class Confirm(BaseModel):
+    """Yes or no."""
+
+    ok: bool
+
+
+def filled_in(answer: Answer[T]) -> T:
+    """Return what the user filled in."""
+    if answer.data is None:
         raise ToolError("The user would rather not say.")
-    content: dict[str, Any] = answer.get("content", {})
-    return content
+    return answer.data
+
+
+@app.tool
+async def test_sampling(prompt: str, ctx: Context) -> str:
+    """Ask the client's model."""
+    answer = await ctx.sample(prompt, max_tokens=100)
+    return f"LLM response: {answer.text}"
+
+
+@app.tool
+async def test_elicitation(message: str, ctx: Context) -> str:
+    """Ask the user."""
+    user = filled_in(await ctx.elicit(message, User))
+    return f"User response: {user.username}, {user.email}"
+
+
+@app.tool
+async def test_elicitation_sep1034_defaults(ctx: Context) -> str:
+    """Show a form whose fields are filled in already."""
+    settings = filled_in(await ctx.elicit("Please review these.", Settings))
+    return f"Elicitation completed: {settings.model_dump()}"
+
+
+PLAIN = {"type": "string", "enum": ["option1", "option2", "option3"]}
+TITLED = [
+    {"const": "value1", "title": "First Option"},
+    {"const": "value2", "title": "Second Option"},
+]
+CHOICES = {
+    "type": "object",
+    "properties": {
+        "untitledSingle": PLAIN,
+        "titledSingle": {"type": "string", "oneOf": TITLED},
+        "legacyEnum": {"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"]},
+        "untitledMulti": {"type": "array", "items": PLAIN},
+        "titledMulti": {"type": "array", "items": {"anyOf": TITLED}},
+    },
+}
+
+
+@app.tool
+async def test_elicitation_sep1330_enums(ctx: Context) -> str:
+    """Show every way to choose from a list, with a form of one's own."""
+    choices = filled_in(await ctx.elicit("Please choose.", CHOICES))
+    return f"Elicitation completed: {choices}"
+
+
+@app.tool
+async def test_streaming_elicitation(ctx: Context) -> str:
+    """Ask the user to confirm, in the middle of the work."""
+    await ctx.progress(1, total=2)
+    sure = filled_in(await ctx.elicit("Shall I go on?", Confirm))
+    return "Confirmed." if sure.ok else "Not confirmed."
+
+
+@app.tool
+async def test_missing_capability(ctx: Context) -> str:
+    """Ask the client's model, whatever the client declares."""
+    await ctx.sample("Are you there?")
+    return "The client can sample."
+
+
+@app.tool
+async def test_input_required_result_sampling(ctx: Context) -> str:
+    """Ask the client's model for a capital."""
+    answer = await ctx.sample("What is the capital of France?")
+    return f"The model says: {answer.text}"
+
+
+@app.tool
+async def test_input_required_result_list_roots(ctx: Context) -> str:
+    """Ask the client which folders it works in."""
+    return "Roots: " + ", ".join(root.uri for root in await ctx.list_roots())
+
+
+@app.tool
+async def test_input_required_result_multiple_inputs(ctx: Context) -> str:
+    """Ask three questions at once."""
+    answers = await ctx.ask(
+        {
+            "user_name": Elicit("What is your name?", Name),
+            "greeting": Sample("How do you greet someone?", max_tokens=100),
+            "client_roots": ListRoots(),
+        }
+    )
+    name = filled_in(answers["user_name"]).name
+    places = len(answers["client_roots"])
+    return f"{answers['greeting'].text} {name}, you work in {places} folders."
+
+
+@app.tool
+async def test_input_required_result_multi_round(ctx: Context) -> str:
+    """Ask one question after the other."""
+    user = filled_in(await ctx.elicit("What is your name?", Name))
+    liked = filled_in(await ctx.elicit(f"What do you like, {user.name}?", Color))
+    return f"{user.name} likes {liked.color}."
+
+
+@app.tool
+async def test_input_required_result_capabilities(ctx: Context) -> str:
+    """Ask only what the client can answer."""
+    questions: dict[str, Question[Any]] = {
+        "sampling": Sample("Which season is it?", max_tokens=100),
+        "elicitation": Elicit("What is your name?", Name),
+        "roots": ListRoots(),
+    }
+    asked = {key: questions[key] for key in questions if key in ctx.client_capabilities}
+    if not asked:
+        return "There is nothing that this client can answer."
+    answers = await ctx.ask(asked)
+    return f"Answered: {', '.join(answers)}."
+
+
+# The same by hand: a result that asks. What the function must know when it is called
+# again is the state: the client brings it back, and can neither change nor reuse it.
+
+NAME = {
+    "method": "elicitation/create",
+    "params": {
+        "message": "What is your name?",
+        "requestedSchema": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}},
+            "required": ["name"],
+        },
+    },
+}
+CONFIRM = {
+    "method": "elicitation/create",
+    "params": {
+        "message": "Shall I?",
+        "requestedSchema": {
+            "type": "object",
+            "properties": {"ok": {"type": "boolean"}},
+            "required": ["ok"],
+        },
+    },
+}
 
 
 @app.tool
 def test_input_required_result_elicitation(ctx: Context) -> str | Result:
     """Ask the user for a name."""
-    answer = filled_in(ctx, "user_name")
+    answer = ctx.input.responses.get("user_name")
     if answer is None:
         return Result.input_required({"user_name": NAME})
-    return f"Hello, {answer['name']}!"
-
-
-@app.tool
-def test_input_required_result_sampling(ctx: Context) -> str | Result:
-    """Ask the client's model for a capital."""
-    answer = ctx.input_responses.get("capital_question")
-    if answer is None:
-        question = sample("What is the capital of France?")
-        return Result.input_required({"capital_question": question})
-    return f"The model says: {answer['content']['text']}"
-
-
-@app.tool
-def test_input_required_result_list_roots(ctx: Context) -> str | Result:
-    """Ask the client which folders it works in."""
-    answer = ctx.input_responses.get("client_roots")
-    if answer is None:
-        return Result.input_required({"client_roots": ROOTS})
-    return "Roots: " + ", ".join(root["uri"] for root in answer["roots"])
+    if answer.get("action") != "accept":
+        raise ToolError("The user would rather not say.")
+    return f"Hello, {answer['content']['name']}!"
 
 
 @app.tool
 def test_input_required_result_request_state(ctx: Context) -> str | Result:
     """Ask, and remember with the client's help."""
-    if ctx.request_state is None or filled_in(ctx, "confirm") is None:
-        return Result.input_required({"confirm": CONFIRM}, "asked")
-    return "state-ok"
-
-
-@app.tool
-def test_input_required_result_multiple_inputs(ctx: Context) -> str | Result:
-    """Ask three questions at once."""
-    questions = {
-        "user_name": NAME,
-        "greeting": sample("How do you greet someone?"),
-        "client_roots": ROOTS,
-    }
-    if not questions.keys() <= ctx.input_responses.keys():
-        return Result.input_required(questions, "asked")
-    return "All three are answered."
-
-
-@app.tool
-def test_input_required_result_multi_round(ctx: Context) -> str | Result:
-    """Ask one question after the other."""
-    if ctx.request_state is None:
-        return Result.input_required({"name": NAME}, "first")
-    if ctx.request_state == "first":
-        answer = filled_in(ctx, "name")
-        if answer is None:
-            return Result.input_required({"name": NAME}, "first")
-        colour = form("Which colour do you like?", colour={"type": "string"})
-        return Result.input_required({"colour": colour}, f"name: {answer['name']}")
-    return f"I remember: {ctx.request_state}."
+    if ctx.input.state is None:
+        return Result.input_required({"confirm": CONFIRM}, "asked to confirm")
+    return f"state-ok: you were {ctx.input.state}."
 
 
 @app.tool
 def test_input_required_result_tampered_state(ctx: Context) -> str | Result:
-    """Ask, and refuse a request state that someone changed."""
-    if ctx.request_state is None:
+    """Ask, and have a state refused that somebody changed."""
+    if ctx.input.state is None:
         return Result.input_required({"confirm": CONFIRM}, "asked")
     return "The state is as it was."
-
-
-@app.tool
-def test_input_required_result_capabilities(ctx: Context) -> str | Result:
-    """Ask only what the client can answer."""
-    questions = {
-        "sampling": sample("Which season is it?"),
-        "elicitation": NAME,
-        "roots": ROOTS,
-    }
-    asked = {key: questions[key] for key in questions if key in ctx.client_capabilities}
-    if not asked:
-        return "There is nothing that this client can answer."
-    if not asked.keys() <= ctx.input_responses.keys():
-        return Result.input_required(asked)
-    return f"Answered: {', '.join(asked)}."
-
-
-@app.tool
-def test_missing_capability(ctx: Context) -> str | Result:
-    """Ask the client's model, whatever the client declares."""
-    if "sampled" not in ctx.input_responses:
-        return Result.input_required({"sampled": sample("Are you there?")})
-    return "The client can sample."
-
-
-@app.tool
-def test_streaming_elicitation(ctx: Context) -> str | Result:
-    """Ask the user to confirm, in the result."""
-    if filled_in(ctx, "confirm") is None:
-        return Result.input_required({"confirm": CONFIRM})
-    return "Confirmed."
-
-
-@app.tool
-def test_sampling(prompt: str, ctx: Context) -> str | Result:
-    """Ask the client's model."""
-    answer = ctx.input_responses.get("sampled")
-    if answer is None:
-        return Result.input_required({"sampled": sample(prompt)})
-    return f"LLM response: {answer['content']['text']}"
-
-
-@app.tool
-def test_elicitation(message: str, ctx: Context) -> str | Result:
-    """Ask the user."""
-    answer = filled_in(ctx, "user")
-    if answer is None:
-        text = {"type": "string"}
-        return Result.input_required({"user": form(message, username=text, email=text)})
-    return f"User response: {answer}"
-
-
-@app.tool
-def test_elicitation_sep1034_defaults(ctx: Context) -> str | Result:
-    """Show a form whose fields are filled in already."""
-    answer = filled_in(ctx, "settings")
-    if answer is not None:
-        return f"Elicitation completed: {answer}"
-    settings = form(
-        "Please review these.",
-        name={"type": "string", "default": "John Doe"},
-        age={"type": "integer", "default": 30},
-        score={"type": "number", "default": 95.5},
-        status={
-            "type": "string",
-            "enum": ["active", "inactive", "pending"],
-            "default": "active",
-        },
-        verified={"type": "boolean", "default": True},
-    )
-    return Result.input_required({"settings": settings})
-
-
-@app.tool
-def test_elicitation_sep1330_enums(ctx: Context) -> str | Result:
-    """Show every way to choose from a list."""
-    answer = filled_in(ctx, "choices")
-    if answer is not None:
-        return f"Elicitation completed: {answer}"
-    plain = ["option1", "option2", "option3"]
-    titled = [
-        {"const": "value1", "title": "First Option"},
-        {"const": "value2", "title": "Second Option"},
-    ]
-    choices = form(
-        "Please choose.",
-        untitledSingle={"type": "string", "enum": plain},
-        titledSingle={"type": "string", "oneOf": titled},
-        legacyEnum={"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"]},
-        untitledMulti={"type": "array", "items": {"type": "string", "enum": plain}},
-        titledMulti={"type": "array", "items": {"anyOf": titled}},
-    )
-    return Result.input_required({"choices": choices})
 
 
 # Resources: a URI of its own, or a template for a family of them.
@@ -417,7 +469,7 @@ def static_binary() -> bytes:
 @app.resource("test://watched-resource", mime_type="text/plain")
 def watched_resource() -> str:
     """Read what clients may subscribe to."""
-    return "This is the content of the watched resource."
+    return f"This is version {watched['version']} of the watched resource."
 
 
 @app.resource("test://template/{id}/data", mime_type="application/json")
@@ -462,13 +514,10 @@ def test_prompt_with_image() -> list[Message]:
 
 
 @app.prompt
-def test_input_required_result_prompt(ctx: Context) -> str | Result:
+async def test_input_required_result_prompt(ctx: Context) -> str:
     """Ask the user before there is a prompt."""
-    answer = filled_in(ctx, "user_context")
-    if answer is None:
-        question = form("What is it about?", context={"type": "string"})
-        return Result.input_required({"user_context": question})
-    return f"Tell me about {answer['context']}."
+    answers = await ctx.ask({"user_context": Elicit("What is it about?", Topic)})
+    return f"Tell me about {filled_in(answers['user_context']).context}."
 
 
 # Completions: what may follow what was typed.

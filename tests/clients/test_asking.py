@@ -1,6 +1,6 @@
-"""Modern clients that answer what a result asks, round after round."""
+"""Clients that answer what they are asked: in a result, or on a stream."""
 
-from typing import Any
+from typing import Any, Literal
 
 import fastmcp
 import pytest
@@ -20,7 +20,7 @@ from pydantic import FileUrl
 # What the user of these clients fills in, whatever the form.
 FILLED_IN: dict[str, Any] = {
     "name": "Ada",
-    "colour": "green",
+    "color": "green",
     "ok": True,
     "username": "ada",
     "email": "ada@example.com",
@@ -36,7 +36,6 @@ FILLED_IN: dict[str, Any] = {
     "titledMulti": ["value2"],
 }
 
-USER = {"username": "ada", "email": "ada@example.com"}
 SETTINGS = {
     "name": "Ada",
     "age": 30,
@@ -67,18 +66,23 @@ ASKED = [
         {},
         "Roots: file:///home/ada",
     ),
-    ("with a state", "test_input_required_result_request_state", {}, "state-ok"),
+    (
+        "with a state",
+        "test_input_required_result_request_state",
+        {},
+        "state-ok: you were asked to confirm.",
+    ),
     (
         "three things at once",
         "test_input_required_result_multiple_inputs",
         {},
-        "All three are answered.",
+        "You said: How do you greet someone? Ada, you work in 1 folders.",
     ),
     (
         "twice",
         "test_input_required_result_multi_round",
         {},
-        "I remember: name: Ada.",
+        "Ada likes green.",
     ),
     (
         "with a state that nobody changed",
@@ -104,7 +108,7 @@ ASKED = [
         "by a tool with arguments, the user",
         "test_elicitation",
         {"message": "Who are you?"},
-        f"User response: {USER}",
+        "User response: ada, ada@example.com",
     ),
     (
         "with defaults",
@@ -155,15 +159,24 @@ async def list_roots(
     return ListRootsResult(roots=[Root(uri=FileUrl("file:///home/ada"))])
 
 
+MODES: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
+
+
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("tool", "arguments", "text"), [pytest.param(*row, id=name) for name, *row in ASKED]
 )
 async def test_the_official_client_answers(
-    url: str, tool: str, arguments: dict[str, Any], text: str
+    url: str,
+    tool: str,
+    arguments: dict[str, Any],
+    text: str,
+    mode: Literal["auto", "legacy"],
 ) -> None:
-    """Spec 2026-07-28, basic/patterns/mrtr."""
+    """Spec 2026-07-28, basic/patterns/mrtr; 2025-11-25, client/elicitation."""
     async with Client(
         url,
+        mode=mode,
         elicitation_callback=fill_in,
         sampling_callback=sample,
         list_roots_callback=list_roots,
@@ -173,13 +186,18 @@ async def test_the_official_client_answers(
     assert not result.is_error
 
 
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("tool", "arguments", "text"), [pytest.param(*row, id=name) for name, *row in ASKED]
 )
 async def test_fastmcp_answers(
-    url: str, tool: str, arguments: dict[str, Any], text: str
+    url: str,
+    tool: str,
+    arguments: dict[str, Any],
+    text: str,
+    mode: Literal["auto", "legacy"],
 ) -> None:
-    """Spec 2026-07-28, basic/patterns/mrtr."""
+    """Spec 2026-07-28, basic/patterns/mrtr; 2025-11-25, client/elicitation."""
 
     async def elicit(_: str, __: Any, params: Any, context: Any) -> ElicitResult:
         return await fill_in(context, params)
@@ -189,6 +207,7 @@ async def test_fastmcp_answers(
 
     async with fastmcp.Client(
         url,
+        mode=mode,
         elicitation_handler=elicit,
         sampling_handler=reply,
         roots=["file:///home/ada"],
@@ -227,14 +246,3 @@ async def test_a_tool_asks_only_what_the_client_declared(url: str) -> None:
     async with Client(url, sampling_callback=sample) as client:
         result = await client.call_tool("test_input_required_result_capabilities")
     assert result.content == [TextContent(text="Answered: sampling.")]
-
-
-async def test_a_legacy_client_learns_that_it_cannot_be_asked(url: str) -> None:
-    """Ours, until a legacy stream carries the question."""
-    async with Client(url, mode="legacy", elicitation_callback=fill_in) as client:
-        with pytest.raises(MCPError) as caught:
-            await client.call_tool("test_input_required_result_elicitation")
-    assert caught.value.error.code == -32603
-    assert caught.value.error.message == (
-        "MRTR input requests require protocol 2026-07-28"
-    )
