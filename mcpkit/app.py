@@ -85,6 +85,7 @@ class App(Server):
         backend: What several workers share. By default the memory of each alone.
         max_streams: How many streams of changes may be open in a worker.
         ask_seconds: How long a legacy client has to answer a question.
+        access_log: Write a line a request to the log `mcpkit.access`.
 
     Raises:
         SetupError: An option can't work.
@@ -123,6 +124,7 @@ class App(Server):
         backend: Backend | None = None,
         max_streams: int = 1000,
         ask_seconds: float = STATE_SECONDS,
+        access_log: bool = False,
     ) -> None:
         if isinstance(eras, str):
             raise SetupError(f"eras is a set: write {{{eras!r}}}")
@@ -163,6 +165,7 @@ class App(Server):
                 require_session=require_session,
                 logging=logging,
                 ask_seconds=ask_seconds,
+                access_log=access_log,
                 capabilities=dict(capabilities or {}),
             ),
             secret_key=secret_key,

@@ -21,7 +21,8 @@ from mcpkit.protocol import notifications
 from mcpkit.protocol.era import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, LOG_LEVELS
 from mcpkit.protocol.headers import Headers
 from mcpkit.protocol.inputs import Journal
-from mcpkit.protocol.jsonrpc import RequestId, is_object, is_request_id
+from mcpkit.protocol.jsonrpc import Encoded, RequestId, is_object, is_request_id
+from mcpkit.protocol.results import Result
 from mcpkit.protocol.versions import Era, Revision
 from mcpkit.questions import (
     Answer,
@@ -185,6 +186,9 @@ class Context:
         conversation: What was asked, or kept, until now.
         round: Which round of questions this is, from 1.
         loop: The event loop of the request, for a handler in a thread.
+        records: What of the standard library's logging is being sent.
+        outcome: What came of it: a result or an error; `None` until then, and when
+            it was cancelled.
     """
 
     __slots__ = (
@@ -202,8 +206,10 @@ class Context:
         "loop",
         "method",
         "opened",
+        "outcome",
         "params",
         "principal",
+        "records",
         "request_id",
         "revision",
         "round",
@@ -248,6 +254,8 @@ class Context:
         self.conversation: Conversation | None = None
         self.round = 1
         self.loop: asyncio.AbstractEventLoop | None = None
+        self.records: set[asyncio.Task[None]] | None = None
+        self.outcome: Result | Encoded | Exception | None = None
         self._reported: float | None = None
         self._waits: set[Future[Any]] | None = None
 

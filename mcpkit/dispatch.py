@@ -9,10 +9,13 @@ place: `dispatch` for the bytes and the HTTP status, `handle_request` for a map.
 
 import asyncio
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final, TypeAlias
 
+from mcpkit import observing
 from mcpkit.cleanup import Cleanup
 from mcpkit.components import abandon
 from mcpkit.context import Channel, Context, Session
@@ -28,6 +31,7 @@ from mcpkit.errors import (
     RequestCancelledError,
     ScopeError,
 )
+from mcpkit.logs import LogHandler, flush, follow
 from mcpkit.methods.common import invalid_params, read_cursor, read_view
 from mcpkit.methods.lifecycle import find_session, seal_session
 from mcpkit.methods.routing import SERVED_BY
@@ -94,6 +98,8 @@ class Accepted:
 
 Reply: TypeAlias = Response | Accepted
 """What a transport does with a message."""
+
+Serve: TypeAlias = Callable[[Server, Context], Coroutine[Any, Any, Result | Encoded]]
 
 _ACCEPTED: Final = Accepted()
 
@@ -192,7 +198,9 @@ async def dispatch(
             scope=scope,
             channel=channel,
         )
-        return await _answer(app, context, cleans_up=cleans_up)
+        watched = app.telemetry.listeners or app.options.access_log
+        answer = _observed if watched or LogHandler.is_used else _answer
+        return await answer(app, context, cleans_up=cleans_up)
     return _received(app, message, kind, era, session, principal, scope)
 
 
@@ -280,25 +288,39 @@ def _malformed(fault: str) -> Response:
     return refuse(error, "legacy", status=200)
 
 
+async def _observed(app: Server, context: Context, *, cleans_up: bool) -> Reply:
+    """Answer a request, and tell of it."""
+    began = time.perf_counter()
+    if LogHandler.is_used:
+        follow(context)
+    reply = await _answer(app, context, cleans_up=cleans_up)
+    if LogHandler.is_used:
+        await flush(context)
+    seconds = time.perf_counter() - began
+    if app.options.access_log:
+        observing.write(context, seconds)
+    if app.telemetry.listeners:
+        observing.tell(app.telemetry, context, seconds)
+    return reply
+
+
 async def _answer(app: Server, context: Context, *, cleans_up: bool) -> Reply:
     """Run the method of a request that is well formed in its era."""
-    request_id = context.request_id
     try:
-        method = _find_method(context.method, context.revision.era, app)
-        _check_params(context.params)
-        if method.listing:
-            listed = await _listed(app, context, method)
-            body = jsonrpc.encode_response(request_id, listed)
+        serve: Serve = _through
+        if not app.middlewares:
+            method = _admit(app, context)
+            serve = _listed if method.listing else SERVED_BY[context.method]
+        work = serve(app, context)
+        try:
+            waits_for = work.send(None)
+        except StopIteration as done:
+            result: Result | Encoded = done.value
         else:
-            work = SERVED_BY[context.method](app, context)
-            try:
-                waits_for = work.send(None)
-            except StopIteration as done:
-                result: Result = done.value
-            else:
-                # Only what waits for something can be cancelled, or takes long.
-                result = await app.running.finish(context, work, waits_for)
-            body = _encode(app, context, result)
+            # Only what waits for something can be cancelled, or takes long.
+            result = await app.running.finish(context, work, waits_for)
+        body = _encode(app, context, result)
+        context.outcome = result
     except Exception as error:  # noqa: BLE001  # one request never ends another
         await abandon(context, error)
         return _stopped_with(error, context)
@@ -307,6 +329,24 @@ async def _answer(app: Server, context: Context, *, cleans_up: bool) -> Reply:
     if context.opened is not None:
         return _opening(body, app, context, context.opened)
     return Response(200, body)
+
+
+async def _through(app: Server, context: Context) -> Result:
+    """Run a method with the middleware around it, the first outermost."""
+
+    async def serve() -> Result:
+        method = _admit(app, context)
+        if method.listing:
+            _view(app, context, method)
+        return await SERVED_BY[context.method](app, context)
+
+    call: Callable[[], Awaitable[Result]] = serve
+    for middleware in reversed(app.middlewares):
+        call = partial(middleware, context, call)
+    result = await call()
+    if not isinstance(result, Result):
+        raise TypeError(f"middleware returns a Result, not {type(result).__name__}")
+    return result
 
 
 def _stopped_with(error: Exception, context: Context) -> Reply:
@@ -318,6 +358,7 @@ def _stopped_with(error: Exception, context: Context) -> Reply:
         # A fault of ours, or a result that has no JSON form.
         logger.error("%s failed", context.method, exc_info=error)
         error = ProtocolError(INTERNAL_ERROR, "Internal error")
+    context.outcome = error
     return _failed(error, context.revision.era, context.request_id)
 
 
@@ -335,32 +376,40 @@ def _opening(body: bytes, app: Server, context: Context, session: Session) -> Re
     return Response(200, body, (("mcp-session-id", token),), session)
 
 
-def _find_method(name: str, era: Era, app: Server) -> Method:
-    method = METHODS.get(name)
+def _admit(app: Server, context: Context) -> Method:
+    """Return the method of a request, if it exists and has params.
+
+    Raises:
+        ProtocolError: -32601, there is no such method; -32602, no such params.
+    """
+    method = METHODS.get(context.method)
     if (
         method is None
-        or era not in method.eras
+        or context.revision.era not in method.eras
         or method.notification
         or not (method.capability is None or app.has(method.capability))
     ):
         raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
+    if not is_object(context.params):
+        raise invalid_params("Invalid params: params must be an object")
     return method
 
 
-def _check_params(params: object) -> None:
-    if not is_object(params):
-        raise invalid_params("Invalid params: params must be an object")
-
-
-async def _listed(app: Server, context: Context, method: Method) -> Encoded:
-    """Return an answer that follows from the registry alone, encoded once."""
+def _view(app: Server, context: Context, method: Method) -> None:
+    """Work out which part of a list a client is to have."""
     # What has no pages must not be kept once for each cursor that it is sent.
     if method.capability is not None:
         context.after = read_cursor(app, context)
+    if app.registry.guards:
+        context.view = read_view(app, context)
+
+
+async def _listed(app: Server, context: Context) -> Encoded:
+    """Return an answer that follows from the registry alone, encoded once."""
+    method = METHODS[context.method]
     registry = app.registry
     answers = registry.answers
-    if registry.guards:
-        context.view = read_view(app, context)
+    _view(app, context, method)
     key = (context.revision.version, method.name, context.after, context.view)
     encoded = answers.get(key)
     if encoded is None:
@@ -376,7 +425,9 @@ async def _listed(app: Server, context: Context, method: Method) -> Encoded:
     return encoded
 
 
-def _encode(app: Server, context: Context, result: Result) -> bytes:
+def _encode(app: Server, context: Context, result: Result | Encoded) -> bytes:
+    if isinstance(result, Encoded):
+        return jsonrpc.encode_response(context.request_id, result)
     revision = context.revision
     if result.kind == "structured" and revision.definitions and not result.metadata:
         value = result.value

@@ -6,11 +6,11 @@ import multiprocessing
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, TypeVar
 
 from mcpkit.asking import Conversation
 from mcpkit.backends.base import Backend
@@ -26,13 +26,15 @@ from mcpkit.protocol.inputs import Journal
 from mcpkit.protocol.jsonrpc import ResponseTemplate
 from mcpkit.protocol.modern import cacheable_methods, default_cache
 from mcpkit.protocol.notifications import LIST_CHANGED
-from mcpkit.protocol.results import Cache
+from mcpkit.protocol.results import Cache, Result
 from mcpkit.protocol.sealing import MIN_KEY_BYTES, Codec, Sealer, SealError
 from mcpkit.protocol.versions import ERAS, Era
 from mcpkit.registry import Kind, ListKind
 from mcpkit.replay import Replay
 from mcpkit.running import Running
+from mcpkit.signature import is_async
 from mcpkit.subscriptions import Subscriptions
+from mcpkit.telemetry import Telemetry
 from mcpkit.threads import Threads
 from mcpkit.toolbox import Toolbox
 
@@ -76,6 +78,7 @@ class Options:
         require_session: Legacy requests need a session.
         logging: The logging capability is declared.
         ask_seconds: How long a legacy client has to answer a question.
+        access_log: A line a request is written to the log `mcpkit.access`.
         capabilities: Declared beside those that follow from the registry, or in
             their place; `None` takes one away.
     """
@@ -90,6 +93,7 @@ class Options:
     require_session: bool = False
     logging: bool = True
     ask_seconds: float = STATE_SECONDS
+    access_log: bool = False
     capabilities: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -115,6 +119,13 @@ _ANSWERS: Final[Mapping[Kind, tuple[str, ...]]] = MappingProxyType(
 )
 """The answers that clients may keep, and in which a component shows."""
 
+Middleware: TypeAlias = Callable[
+    [Context, Callable[[], Awaitable[Result]]], Awaitable[Result]
+]
+"""What is called around a method: with the request, and with what comes next."""
+
+M = TypeVar("M", bound=Middleware)
+
 Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
 
 
@@ -128,6 +139,8 @@ class Server(Toolbox):
         backend: What its workers share.
         threads: Where sync handlers run.
         bus: What the workers tell each other.
+        telemetry: Those who listen to what happens: `@app.telemetry.listen`.
+        middlewares: What is called around methods, the outermost first.
         running: The requests that wait for something.
         questions: The questions to legacy clients that wait for an answer.
         subscriptions: The open streams of changes.
@@ -162,6 +175,8 @@ class Server(Toolbox):
         self.registry.check = self._check_shared
         self.backend: Backend = MemoryBackend() if backend is None else backend
         self.threads = Threads(threads)
+        self.telemetry = Telemetry()
+        self.middlewares: tuple[Middleware, ...] = ()
         self.bus = Bus(self.backend, name)
         self.running = Running(self.bus)
         self.questions = Questions(self.bus)
@@ -192,6 +207,42 @@ class Server(Toolbox):
         if self.options.logging:
             registered |= {"logging"}
         return server_capabilities(registered, era, custom=self.options.capabilities)
+
+    def middleware(self, function: M) -> M:
+        """Call a function around the method of each request.
+
+        It is given the request as a `Context`, and a function that goes on and
+        returns the `Result`. It may return another one, or raise a `ProtocolError`
+        to refuse. A handler that asks its client runs in several requests. What is
+        added first is outermost. While there is any, lists are built anew for each
+        request.
+
+        Example:
+            >>> from mcpkit import App, ProtocolError
+            >>> app = App("bookshop")
+            >>> @app.middleware
+            ... async def no_lists(ctx, call_next):
+            ...     if ctx.method == "tools/list" and ctx.principal is None:
+            ...         raise ProtocolError(-32000, "Who are you?")
+            ...     return await call_next()
+
+        Raises:
+            SetupError: It is no async function of the two.
+        """
+        if not is_async(function):
+            raise SetupError(
+                f"middleware {function!r} is an async function: "
+                "async def name(ctx, call_next)"
+            )
+        try:
+            inspect.signature(function).bind(None, None)
+        except TypeError as error:
+            raise SetupError(
+                f"middleware {function!r} takes a context and what comes next: "
+                f"async def name(ctx, call_next) ({error})"
+            ) from error
+        self.middlewares = (*self.middlewares, function)
+        return function
 
     def notify_resource_updated(self, uri: str) -> None:
         """Tell the clients of all workers that follow a resource to read it anew.
