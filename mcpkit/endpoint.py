@@ -34,6 +34,7 @@ from mcpkit.listening import Listening
 from mcpkit.methods.lifecycle import end_session, find_session
 from mcpkit.protocol import headers as routing, jsonrpc
 from mcpkit.protocol.era import legacy_revision
+from mcpkit.protocol.versions import Era
 from mcpkit.server import Server, logger
 
 Answer: TypeAlias = tuple[int, RawHeaders, bytes, Cleanup | None]
@@ -241,7 +242,7 @@ class Endpoint:
             return _with_headers(Response(200, b""), cors)
         exchange = Exchange(receive, send, headers, cors, self._server.replay)
         if not exchange.admits_stream:
-            raise _Refused(406, "Accept must admit text/event-stream")
+            raise _Refused(406, "Accept must admit text/event-stream", era="legacy")
         context = Context(
             request_id="",
             method=method,
@@ -257,7 +258,7 @@ class Endpoint:
         try:
             await self._listening.serve(context, session, exchange, after)
         except HTTPError as error:
-            raise _Refused(error.status, error.message) from error
+            raise _Refused(error.status, error.message, era="legacy") from error
         return None
 
     async def _prepare(self, scope: Scope) -> Any:
@@ -294,10 +295,10 @@ class Endpoint:
         """
         token = headers.get(routing.SESSION)
         if token is None:
-            raise _Refused(400, "Mcp-Session-Id is missing")
+            raise _Refused(400, "Mcp-Session-Id is missing", era="legacy")
         session = await find_session(self._server, token.decode("latin-1"), principal)
         if session is None:
-            raise _Refused(404, "Session not found")
+            raise _Refused(404, "Session not found", era="legacy")
         return session
 
 
@@ -305,17 +306,23 @@ class _Refused(Exception):  # noqa: N818  # an outcome, which carries its reply
     """A request is not served."""
 
     def __init__(
-        self, status: int, message: str, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        message: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        era: Era = "modern",
     ) -> None:
         super().__init__(message)
         self.status = status
         self.headers = headers or {}
+        self.era = era
 
     def reply(self) -> Response:
         code = INTERNAL_ERROR if self.status >= 500 else INVALID_REQUEST
         error = ProtocolError(code, str(self))
         headers = tuple(self.headers.items())
-        return refuse(error, "modern", status=self.status, headers=headers)
+        return refuse(error, self.era, status=self.status, headers=headers)
 
 
 def _setting(header: str, value: bytes | None, setting: str) -> str:

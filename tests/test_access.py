@@ -101,7 +101,7 @@ async def test_a_legacy_client_brings_no_answers() -> None:
 
     @app.tool
     def order(ctx: Context) -> str:
-        seen.append(ctx.input_responses)
+        seen.append(ctx.input.responses)
         return "x"
 
     for version in EVERY:

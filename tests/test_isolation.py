@@ -475,7 +475,7 @@ async def test_a_context_that_is_kept_tells_what_it_told(
             "client": ctx.client_info,
             "capabilities": ctx.client_capabilities,
             "level": ctx.log_level,
-            "answers": ctx.input_responses,
+            "answers": ctx.input.responses,
             "user": ctx.request.headers["x-user"],
             "url": str(ctx.request.url),
         }

@@ -149,9 +149,9 @@ async def test_a_question_is_answered_under_a_prefix() -> None:
 
     @box.tool
     def order(ctx: Context) -> Any:
-        if ctx.request_state is None:
+        if ctx.input.state is None:
             return Result.input_required(None, "kept")
-        return ctx.request_state
+        return ctx.input.state
 
     app = App("shop", secret_key="k" * 32)
     app.include(box, prefix="a_")

@@ -49,7 +49,7 @@ class Revision:
     elicitation_ids: bool
     rich_forms: bool
     sampling_tools: bool
-    polling: bool = False
+    polling: bool
     header: bytes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,6 +67,7 @@ _2025_03_26 = Revision(
     elicitation_ids=False,
     rich_forms=False,
     sampling_tools=False,
+    polling=False,
 )
 _2025_06_18 = replace(
     _2025_03_26,
@@ -90,6 +91,7 @@ _2026_07_28 = replace(
     version="2026-07-28",
     era="modern",
     elicitation_ids=False,
+    polling=False,
 )
 # Spoken by clients that are older than Streamable HTTP; served as 2025-03-26.
 _2024_11_05 = replace(_2025_03_26, version="2024-11-05")

@@ -66,7 +66,7 @@ def _add_tools(app: App, ran: list[str]) -> None:
     @app.tool
     async def order(ctx: Context) -> Result:
         ran.append("order")
-        if "sure" in ctx.input_responses:
+        if "sure" in ctx.input.responses:
             return Result.text("ordered")
         return Result.input_required({"sure": ASKED}, "state")
 

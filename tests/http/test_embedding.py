@@ -168,14 +168,36 @@ async def test_what_is_beside_the_address_is_not_found(
         assert reply.status_code == 404
 
 
-@pytest.mark.parametrize("verb", ["GET", "PUT", "PATCH"])
+@pytest.mark.parametrize("verb", ["PUT", "PATCH"])
 @pytest.mark.parametrize("embed", [alone, included, mounted_at_the_root])
 async def test_a_method_that_is_not_served_is_refused_by_the_app(
     embed: Callable[[App], ASGIApp], verb: str
 ) -> None:
-    """HTTP-12. Spec 2025-11-25, basic/transports: Listening for Messages."""
+    """HTTP-12. RFC 9110, section 15.5.6."""
     reply = await send(embed(build_app()), verb)
-    assert (reply.status_code, reply.headers["allow"]) == (405, "POST, DELETE")
+    assert (reply.status_code, reply.headers["allow"]) == (405, "GET, POST, DELETE")
+    assert reply.json() == error(-32600, f"{verb} is not allowed here")
+
+
+@pytest.mark.parametrize("verb", ["GET", "DELETE"])
+@pytest.mark.parametrize("embed", [alone, included, mounted_at_the_root])
+async def test_what_needs_a_session_is_refused_without_one(
+    embed: Callable[[App], ASGIApp], verb: str
+) -> None:
+    """HTTP-12. Spec 2025-11-25, basic/transports: Session Management."""
+    reply = await send(embed(build_app()), verb)
+    expected = error(-32600, "Mcp-Session-Id is missing", request_id=None)
+    assert (reply.status_code, reply.json()) == (400, expected)
+
+
+@pytest.mark.parametrize("verb", ["GET", "DELETE"])
+@pytest.mark.parametrize("embed", [alone, included, mounted_at_the_root])
+async def test_a_modern_app_serves_post_alone(
+    embed: Callable[[App], ASGIApp], verb: str
+) -> None:
+    """HTTP-12. Spec 2026-07-28, basic/transports/streamable-http."""
+    reply = await send(embed(build_app(eras={"modern"})), verb)
+    assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
     assert reply.json() == error(-32600, f"{verb} is not allowed here")
 
 

@@ -28,6 +28,7 @@ from tests.http.client import (
     headers_of,
     legacy,
     modern,
+    open_session,
     send,
 )
 
@@ -406,7 +407,7 @@ async def test_a_modern_request_without_a_fault_is_served() -> None:
 
 
 async def test_a_legacy_request_without_a_fault_is_served() -> None:
-    """The question itself needs a stream, which comes to the legacy era later."""
+    """Ours: the handler runs, and asks what needs a session."""
     calls: list[str] = []
     reply = await ask(legacy_draft(), calls)
     assert (reply.status_code, code_of(reply), calls) == (200, -32603, ["order north"])
@@ -438,25 +439,89 @@ async def test_a_missing_scope_is_told_in_a_challenge() -> None:
     )
 
 
-VERBS = ["GET", "PUT", "PATCH", "TRACE", "CONNECT", "PROPFIND", "OPTIONS"]
+VERBS = ["PUT", "PATCH", "TRACE", "CONNECT", "PROPFIND", "OPTIONS"]
 
 
 @pytest.mark.parametrize("verb", VERBS)
 async def test_what_is_not_served_names_what_is(verb: str) -> None:
-    """HTTP-12. Spec 2025-11-25, basic/transports: GET without a stream is 405."""
+    """HTTP-12. RFC 9110, section 15.5.6."""
     reply = await send(App("a"), verb)
     assert reply.status_code == 405
-    assert reply.headers["allow"] == "POST, DELETE"
+    assert reply.headers["allow"] == "GET, POST, DELETE"
     assert reply.json() == error(-32600, f"{verb} is not allowed here")
 
 
-@pytest.mark.parametrize("verb", [*VERBS, "DELETE"])
+@pytest.mark.parametrize("verb", [*VERBS, "GET", "DELETE"])
 async def test_a_modern_only_app_serves_nothing_but_post(verb: str) -> None:
     """HTTP-12. Spec 2026-07-28, basic/transports/streamable-http."""
     reply = await send(App("a", eras={"modern"}), verb)
     assert reply.status_code == 405
     assert reply.headers["allow"] == "POST"
     assert reply.json() == error(-32600, f"{verb} is not allowed here")
+
+
+LISTENING: list[tuple[str, tuple[str, str | None], int, Mapping[str, Any]]] = [
+    # id, what spoils the headers of a GET, status, answer
+    (
+        "Host",
+        ("host", "evil.example"),
+        403,
+        error(-32600, refused_header("Host", "evil.example", "allowed_hosts")),
+    ),
+    (
+        "Origin",
+        ("origin", "http://evil.example"),
+        403,
+        error(
+            -32600,
+            refused_header("Origin", "http://evil.example", "allowed_origins"),
+        ),
+    ),
+    ("authentication", ("authorization", "none"), 401, error(-32600, "Log in.")),
+    (
+        "no session",
+        ("mcp-session-id", None),
+        400,
+        error(-32600, "Mcp-Session-Id is missing", request_id=None),
+    ),
+    (
+        "an unknown session",
+        ("mcp-session-id", "bogus"),
+        404,
+        error(-32600, "Session not found", request_id=None),
+    ),
+    (
+        "Accept",
+        ("accept", "application/json"),
+        406,
+        error(-32600, "Accept must admit text/event-stream", request_id=None),
+    ),
+]
+
+
+@pytest.mark.parametrize("with_later", [False, True], ids=["alone", "before others"])
+@pytest.mark.parametrize(
+    "row", range(len(LISTENING)), ids=[row[0] for row in LISTENING]
+)
+async def test_who_can_not_listen_is_told_the_first_reason(
+    row: int, *, with_later: bool
+) -> None:
+    """Spec 2025-11-25, basic/transports: Listening for Messages, Session Management."""
+    app = build_app([])
+    headers: dict[str, str] = {
+        **COMMON,
+        "accept": "text/event-stream",
+        "mcp-session-id": await open_session(app, headers=COMMON),
+    }
+    faults = LISTENING[row:] if with_later else [LISTENING[row]]
+    for _, (name, value), _, _ in reversed(faults):
+        if value is None:
+            del headers[name]
+        else:
+            headers[name] = value
+    _, _, status, answer = LISTENING[row]
+    reply = await send(app, "GET", headers)
+    assert (reply.status_code, reply.json()) == (status, answer)
 
 
 async def test_another_path_is_not_found() -> None:

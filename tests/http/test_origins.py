@@ -362,7 +362,7 @@ async def test_a_page_may_send_every_header_of_the_protocol(case: Any) -> None:
     assert (reply.status_code, reply.content) == (204, b"")
     assert allowed.split(", ") == SENT
     assert reply.headers["access-control-allow-origin"] == ORIGIN
-    assert reply.headers["access-control-allow-methods"] == "POST, DELETE"
+    assert reply.headers["access-control-allow-methods"] == "GET, POST, DELETE"
     assert reply.headers["access-control-max-age"] == "600"
     assert reply.headers["vary"] == "Origin"
 
@@ -375,7 +375,7 @@ async def test_a_page_may_send_no_other_header() -> None:
 
 
 async def test_a_modern_app_offers_a_page_nothing_but_post() -> None:
-    """Spec 2026-07-28: DELETE is 405."""
+    """Spec 2026-07-28: GET and DELETE are 405."""
     reply = await send(pages(eras={"modern"}), "OPTIONS", preflight())
     assert reply.headers["access-control-allow-methods"] == "POST"
 
@@ -402,7 +402,7 @@ async def test_a_preflight_needs_no_login() -> None:
 async def test_options_without_an_origin_is_no_preflight() -> None:
     """Ours."""
     reply = await send(pages(), "OPTIONS")
-    assert (reply.status_code, reply.headers["allow"]) == (405, "POST, DELETE")
+    assert (reply.status_code, reply.headers["allow"]) == (405, "GET, POST, DELETE")
 
 
 async def test_a_page_may_read_the_session_that_it_opened() -> None:

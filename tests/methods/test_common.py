@@ -75,10 +75,10 @@ def asking(
     requests = {"sure": FORM} if requests is None else requests
 
     def answer(ctx: Context) -> Any:
-        if not ctx.input_responses and ctx.request_state is None:
+        if not ctx.input.responses and ctx.input.state is None:
             return Result.input_required(requests, state)
-        answers = {key: dict(value) for key, value in ctx.input_responses.items()}
-        return f"{answers} {ctx.request_state}"
+        answers = {key: dict(value) for key, value in ctx.input.responses.items()}
+        return f"{answers} {ctx.input.state}"
 
     @app.tool
     def order(ctx: Context, isbn: str = "") -> Any:  # noqa: ARG001  # it is bound into the state

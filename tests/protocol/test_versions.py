@@ -34,6 +34,7 @@ ROWS = [
             elicitation_ids=False,
             rich_forms=True,
             sampling_tools=True,
+            polling=False,
         ),
     ),
     (
@@ -49,6 +50,7 @@ ROWS = [
             elicitation_ids=True,
             rich_forms=True,
             sampling_tools=True,
+            polling=True,
         ),
     ),
     (
@@ -64,6 +66,7 @@ ROWS = [
             elicitation_ids=False,
             rich_forms=False,
             sampling_tools=False,
+            polling=False,
         ),
     ),
     (
@@ -79,6 +82,7 @@ ROWS = [
             elicitation_ids=False,
             rich_forms=False,
             sampling_tools=False,
+            polling=False,
         ),
     ),
 ]
