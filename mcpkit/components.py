@@ -26,6 +26,7 @@ from mcpkit.errors import (
     ToolError,
 )
 from mcpkit.files import guess_type
+from mcpkit.forms import read_form
 from mcpkit.given import read_given_returns, read_given_signature
 from mcpkit.hints import innermost
 from mcpkit.protocol.content import read_annotations, without_none
@@ -48,20 +49,33 @@ MAX_NAME: Final = 128
 
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+\Z")
 # What an option is, where a wrong one would go on the wire and spoil a whole list.
-_OPTION_TYPES: Final[Mapping[str, tuple[type[Any], str]]] = MappingProxyType(
+_OPTION_TYPES: Final[Mapping[str, tuple[type[Any] | tuple[type[Any], ...], str]]] = (
+    MappingProxyType(
+        {
+            "title": (str, "a string"),
+            "description": (str, "a string"),
+            "mime_type": (str, "a string"),
+            "icons": (Sequence, "a list of dicts"),
+            "meta": (Mapping, "a dict"),
+            "annotations": (Mapping, "a dict"),
+            "scopes": (Collection, "a list of strings"),
+            "tags": (Collection, "a list of strings"),
+            "thread": (bool, "True or False"),
+            "single_use": (bool, "True or False"),
+            "asks": ((list, tuple), "a list"),
+        }
+    )
+)
+_ASKS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = MappingProxyType(
     {
-        "title": (str, "a string"),
-        "description": (str, "a string"),
-        "mime_type": (str, "a string"),
-        "icons": (Sequence, "a list of dicts"),
-        "meta": (Mapping, "a dict"),
-        "annotations": (Mapping, "a dict"),
-        "scopes": (Collection, "a list of strings"),
-        "tags": (Collection, "a list of strings"),
-        "thread": (bool, "True or False"),
-        "single_use": (bool, "True or False"),
+        "elicitation": {"elicitation": {"form": {}}},
+        "url": {"elicitation": {"url": {}}},
+        "sampling": {"sampling": {}},
+        "roots": {"roots": {}},
     }
 )
+"""What a client needs for each kind of question."""
+
 _TOOL_HINTS: Final = frozenset(
     {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 )
@@ -89,6 +103,10 @@ class CommonOptions(TypedDict, total=False):
             whether the component exists for that caller; or "scopes", for those
             who have its scopes.
         thread: Run a sync function in a thread, which is the default.
+        asks: What the function can't do without asking its client: the types of
+            forms, which are checked when it is registered, and any of "elicitation",
+            "url", "sampling" and "roots". It is not called for a client that can't
+            answer.
         single_use: The state that a client holds between two rounds of questions is
             good for one retry. By default it may be sent again until it expires.
     """
@@ -102,6 +120,7 @@ class CommonOptions(TypedDict, total=False):
     tags: Collection[str]
     visible: Visible | None
     thread: bool
+    asks: Sequence[Any]
     single_use: bool
 
 
@@ -157,6 +176,7 @@ class Component:
         tags: Words by which it is selected.
         visible: Which callers see it; `None` for all.
         thread: It runs in a thread.
+        needs: The client capabilities without which it is not called.
         single_use: The state of a round of questions is good for one retry.
     """
 
@@ -168,6 +188,7 @@ class Component:
     tags: frozenset[str] = frozenset()
     visible: Rule | None = None
     thread: bool = False
+    needs: Mapping[str, Any] = field(default_factory=dict)
     single_use: bool = False
 
     def __post_init__(self) -> None:
@@ -227,7 +248,8 @@ class Component:
     ) -> Any:
         if self.thread:
             context.loop = asyncio.get_running_loop()
-            value = await threads.run(self.handler, *positional, **keywords)
+            function = partial(self.handler, *positional, **keywords)
+            value = await threads.call(function, context.cancel)
         else:
             value = self.handler(*positional, **keywords)
         # A sync wrapper may be around an async function.
@@ -687,8 +709,27 @@ def _access(options: Mapping[str, Any], what: str) -> dict[str, Any]:
         "scopes": scopes,
         "tags": read_tags(options.get("tags") or (), what),
         "visible": read_visible(options.get("visible"), scopes, what),
+        "needs": _needs(options.get("asks") or (), what),
         "single_use": bool(options.get("single_use", False)),
     }
+
+
+def _needs(asks: Sequence[Any], what: str) -> dict[str, Any]:
+    """Return the client capabilities that the questions of a function need."""
+    needs: dict[str, Any] = {}
+    for item in asks:
+        kind = item
+        if not isinstance(item, str):
+            read_form(item, what)
+            kind = "elicitation"
+        if kind not in _ASKS:
+            raise SetupError(
+                f"{what}: asks has types of forms and any of {', '.join(_ASKS)}, not "
+                f"{item!r}"
+            )
+        for capability, modes in _ASKS[kind].items():
+            needs[capability] = {**needs.get(capability, {}), **modes}
+    return needs
 
 
 def read_tags(tags: Collection[str], what: str) -> frozenset[str]:

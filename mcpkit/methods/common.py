@@ -179,6 +179,16 @@ def check_scopes(component: Component, context: Context) -> None:
         raise ScopeError(component.scopes)
 
 
+def check_client(component: Component, context: Context) -> None:
+    """Refuse a client that can't answer what the component can't do without.
+
+    Raises:
+        ProtocolError: -32021, it lacks a capability.
+    """
+    if component.needs:
+        check_capabilities(component.needs, context.client_capabilities)
+
+
 def read_cursor(server: Server, context: Context) -> str | None:
     """Return the key that a cursor holds: of the last definition the client has.
 

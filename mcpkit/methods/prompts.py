@@ -6,6 +6,7 @@ from mcpkit.components import Prompt
 from mcpkit.context import Context
 from mcpkit.faults import ArgumentsError
 from mcpkit.methods.common import (
+    check_client,
     check_kind,
     check_scopes,
     invalid_params,
@@ -45,6 +46,7 @@ async def get_prompt(server: Server, context: Context) -> Result:
     if prompt is None or not is_visible(server, context, prompt):
         raise unknown(server, context, "prompt", name, prompts)
     check_scopes(prompt, context)
+    check_client(prompt, context)
     if context.is_retry:
         await read_answers(
             server, context, name, arguments, single_use=prompt.single_use

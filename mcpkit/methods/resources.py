@@ -20,6 +20,7 @@ from mcpkit.errors import (
 from mcpkit.faults import ArgumentsError
 from mcpkit.files import read_file
 from mcpkit.methods.common import (
+    check_client,
     check_kind,
     check_scopes,
     is_visible,
@@ -63,6 +64,7 @@ async def read_resource(server: Server, context: Context) -> Result:
     uri = string_param(params, "uri")
     resource, variables, private = _find(server, context, uri)
     check_scopes(resource, context)
+    check_client(resource, context)
     if context.is_retry:
         await read_answers(server, context, uri, {}, single_use=resource.single_use)
     try:

@@ -8,6 +8,7 @@ from mcpkit.context import Context
 from mcpkit.errors import InputRequiredError, ProtocolError, ToolError
 from mcpkit.faults import ArgumentsError
 from mcpkit.methods.common import (
+    check_client,
     check_scopes,
     is_visible,
     object_param,
@@ -94,6 +95,8 @@ def _find(server: Server, context: Context) -> tuple[Tool, dict[str, Any]]:
         check_params(context.headers, tool.headers, arguments)
     if tool.scopes:
         check_scopes(tool, context)
+    if tool.needs:
+        check_client(tool, context)
     return tool, arguments
 
 
