@@ -63,7 +63,7 @@ async def test_a_client_that_lacks_what_is_asked_of_it_is_refused_first(
         called.append("template")
         return name
 
-    calls = (
+    calls: tuple[tuple[str, dict[str, Any]], ...] = (
         ("tools/call", {"name": "tool"}),
         ("prompts/get", {"name": "prompt"}),
         ("resources/read", {"uri": "x://a"}),
@@ -106,5 +106,5 @@ def test_a_question_that_can_not_be_asked_is_a_setup_error(row: str) -> None:
     def f() -> None: ...
 
     with pytest.raises(SetupError) as raised:
-        App("asking").tool(f, asks=asks)
+        App("asking").tool(asks=asks)(f)
     assert str(raised.value) == message
