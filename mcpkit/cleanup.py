@@ -50,7 +50,7 @@ class Cleanup:
         self._translate = translate
         self._running = False
         self._tasks: BackgroundTasks | None = None
-        self._response: Response
+        self._response: Response | None = None
 
     def begin(self, tasks: "BackgroundTasks | None", response: "Response") -> None:
         """Note that all is open and the function runs.
@@ -65,7 +65,9 @@ class Cleanup:
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """The headers that the answer is given, once the function has run."""
+        """The headers that the answer is given, as far as they are known by now."""
+        if self._response is None:
+            return ()
         return tuple(
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in self._response.raw_headers

@@ -47,6 +47,7 @@ DEFAULT_MAX_BODY: Final = 4 * 1024 * 1024
 _NO_STATE: Final[Mapping[str, Any]] = {}
 _JSON: Final = (b"content-type", b"application/json")
 _EMPTY: Final = (b"content-length", b"0")
+_GONE: Final = 499
 
 # What a page may read of a reply, and send with a request.
 _EXPOSED: Final = b"mcp-session-id, www-authenticate"
@@ -121,7 +122,7 @@ class Endpoint:
 
         Returns:
             What is to be sent; `None` when nothing is: the client has gone, or
-            has a stream that has ended.
+            has had a stream.
         """
         headers = routing.collect(scope["headers"])
         cors: RawHeaders = []
@@ -140,26 +141,28 @@ class Endpoint:
         except _Refused as refused:
             return _with_headers(refused.reply(), cors)
         if event["type"] == "http.disconnect":
-            return None
+            return _unheard(scope)
         try:
             message = jsonrpc.decode(body)
         except ProtocolError as error:
             reply: Reply = refuse(error, unread_era(headers, self._server))
             return _with_headers(reply, cors)
         exchange = Exchange(receive, send, headers, cors, self._server.replay)
-        reply = await dispatch(
-            message,
-            self._server,
-            headers=headers,
-            principal=principal,
-            scope=scope,
-            channel=exchange,
-            cleans_up=True,
-        )
-        if not exchange.began:
+        try:
+            reply = await dispatch(
+                message,
+                self._server,
+                headers=headers,
+                principal=principal,
+                scope=scope,
+                channel=exchange,
+                cleans_up=True,
+            )
+        finally:
+            exchange.is_over = True
+        if exchange.takes_json:
             return _with_headers(reply, cors)
-        await _end_stream(exchange, reply)
-        return None
+        return None if await _end_stream(exchange, reply) else _unheard(scope)
 
     def _admit(self, headers: routing.Headers) -> RawHeaders:
         """Check Host and Origin, and return the headers for a page of the origin.
@@ -333,12 +336,22 @@ def _setting(header: str, value: bytes | None, setting: str) -> str:
     )
 
 
-async def _end_stream(exchange: Exchange, reply: Reply) -> None:
+async def _end_stream(exchange: Exchange, reply: Reply) -> bool:
+    """End the stream with its response, and return whether there was one."""
     try:
-        await exchange.finish(reply.body)
+        return await exchange.finish(reply.body)
     finally:
         if reply.cleanup is not None:
             await reply.cleanup.finish()
+
+
+def _unheard(scope: Scope) -> Answer | None:
+    """Return the answer to a client that has gone before it had any.
+
+    A server needs none. Around an app that is part of another there may be
+    middlewares, which fail without one.
+    """
+    return (_GONE, [_EMPTY], b"", None) if "app" in scope else None
 
 
 def _with_headers(reply: Reply, cors: RawHeaders) -> Answer:

@@ -64,10 +64,14 @@ class Exchange:
         replay: Where what legacy clients miss is kept.
 
     Attributes:
-        began: It is a stream by now.
+        takes_json: The response can be plain JSON: no stream began, and the client
+            is there.
+        is_over: There is a response, and no message can come before it any more.
     """
 
-    began = False
+    takes_json = True
+    is_over = False
+    _began = False
     _is_open = True
     _buffer: Buffer | None = None
     _turn: Follower | None = None
@@ -98,22 +102,38 @@ class Exchange:
 
     async def send(self, context: Context, message: Mapping[str, Any]) -> None:
         """Send a message before the response, if the client takes a stream."""
-        if await self.begin(context):
-            await self._put(encode(message))
+        if self.is_over or not self._can_stream:
+            return
+        data = encode(message)
+        # Who comes first begins, and is the first to be heard.
+        async with self._locked():
+            await self._begin(context)
+            await self._put(data)
 
     async def close(self, context: Context) -> None:
         """Close the connection of a client that can come back for the rest."""
-        if await self.begin(context) and self._buffer is not None:
-            await self.write(sse.retry(RETRY_MS))
-            await self.end()
+        comes_back = context.session is not None and context.revision.polling
+        if self.is_over or not (comes_back and self._can_stream):
+            return
+        async with self._locked():
+            await self._begin(context)
+            await self._write(sse.retry(RETRY_MS))
+            await self._end()
 
-    async def finish(self, body: bytes) -> None:
-        """End the stream with the response, or with none if it was cancelled."""
-        if body:
-            await self._put(body)
-        if self._buffer is not None:
-            self._buffer.finish()
-        await self.end()
+    async def finish(self, body: bytes) -> bool:
+        """End the stream with the response, or with none if it was cancelled.
+
+        Returns:
+            Whether there was a stream.
+        """
+        async with self._locked():
+            if body:
+                await self._put(body)
+            if self._buffer is not None:
+                self._buffer.finish()
+            if self._began:
+                await self._end()
+        return self._began
 
     async def follow(
         self, context: Context, events: AsyncIterator[tuple[str, bytes]]
@@ -133,16 +153,6 @@ class Exchange:
         async with self._locked():
             await self._end()
 
-    async def begin(self, context: Context) -> bool:
-        """Make it a stream, and return whether it is one."""
-        if not self.began:
-            if not self.admits_stream:
-                return False
-            async with self._locked():
-                if not self.began:
-                    await self._begin(context)
-        return True
-
     def watch(self, context: Context, cancel: Callable[[], None] | None) -> None:
         """Look whether the client is still there, once some time has passed."""
         self._cancel = cancel
@@ -154,21 +164,34 @@ class Exchange:
         self._cancel = None
         if self._timer is not None:
             self._timer.cancel()
-        for task in (self._watcher, self._speaker):
-            if task is not None:
-                task.cancel()
+            self._timer = None
+        if self._watcher is not None:
+            self._watcher.cancel()
+            # It holds what receives, which may hold this.
+            self._watcher = None
 
     async def start(self, context: Context) -> None:
         """Begin a stream that nothing is kept of."""
         headers = [*sse.HEADERS, *self._cors]
         if context.cleanup is not None:
             headers += raw_headers(context.cleanup.headers)
-        await self._send(
-            {"type": "http.response.start", "status": 200, "headers": headers}
-        )
-        self.began = True
+        # Before it is sent: while that takes its time, there may be a response.
+        self._began, self.takes_json = True, False
+        try:
+            await self._transmit(
+                {"type": "http.response.start", "status": 200, "headers": headers}
+            )
+        except asyncio.CancelledError:
+            self._began, self.takes_json = False, True
+            raise
+
+    @property
+    def _can_stream(self) -> bool:
+        return self._began or (self._is_open and self.admits_stream)
 
     async def _begin(self, context: Context) -> None:
+        if self._began:
+            return
         await self.start(context)
         session = context.session
         if context.era == "modern" or session is None:
@@ -179,21 +202,28 @@ class Exchange:
             await self._write(sse.priming(self._buffer.event_id(0), RETRY_MS))
 
     async def _put(self, data: bytes) -> None:
-        async with self._locked():
-            event_id = None if self._buffer is None else self._buffer.append(data)
-            await self._write(sse.event(data, event_id=event_id))
+        event_id = None if self._buffer is None else self._buffer.append(data)
+        await self._write(sse.event(data, event_id=event_id))
 
     async def _write(self, body: bytes) -> None:
         # A client that came back for the rest has it over another connection.
         if self._is_open and not (self._turn is not None and self._turn.displaced):
-            await self._send(
+            await self._transmit(
                 {"type": "http.response.body", "body": body, "more_body": True}
             )
 
     async def _end(self) -> None:
         if self._is_open:
             self._is_open = False
-            await self._send({"type": "http.response.body", "body": b""})
+            await self._transmit({"type": "http.response.body", "body": b""})
+
+    async def _transmit(self, message: Message) -> None:
+        try:
+            await self._send(message)
+        except OSError:
+            # So some servers say that the client has gone. A handler that is
+            # cancelled by it must not be running meanwhile.
+            asyncio.get_running_loop().call_soon(self._leave)
 
     def _locked(self) -> asyncio.Lock:
         if self._lock is None:
@@ -203,16 +233,22 @@ class Exchange:
     def _begin_watching(self, context: Context) -> None:
         loop = asyncio.get_running_loop()
         self._watcher = loop.create_task(self._watch())
-        self._timer = loop.call_later(KEEP_ALIVE, self._say_something, context)
+        self._timer = None
+        if self._can_stream:
+            self._timer = loop.call_later(KEEP_ALIVE, self._say_something, context)
 
     async def _watch(self) -> None:
         """Wait for the client to close the connection."""
         while (await self._receive())["type"] != "http.disconnect":
-            pass
+            # There are middlewares that give the body again and again.
+            await asyncio.sleep(WATCH_AFTER)
+        self._leave()
+
+    def _leave(self) -> None:
         # A connection that was closed here is not one that the client closed.
         if not self._is_open:
             return
-        self._is_open = False
+        self._is_open = self.takes_json = False
         if self._cancel is not None:
             self._cancel()
 
@@ -221,11 +257,15 @@ class Exchange:
         self._speaker = loop.create_task(self._keep_alive(context))
 
     async def _keep_alive(self, context: Context) -> None:
-        if await self.begin(context):
-            async with self._locked():
-                await self._write(sse.COMMENT)
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(KEEP_ALIVE, self._say_something, context)
+        async with self._locked():
+            # The response may have been made while it had to wait.
+            if self._timer is None or not self._can_stream:
+                return
+            await self._begin(context)
+            await self._write(sse.COMMENT)
+        if self._timer is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(KEEP_ALIVE, self._say_something, context)
 
 
 def raw_headers(headers: Iterable[tuple[str, str]]) -> RawHeaders:

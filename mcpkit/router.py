@@ -52,7 +52,7 @@ class _Answer(Response):
 
 
 class _Sent(Response):
-    """An answer that was sent already, as a stream, or that nobody waits for."""
+    """An answer that was sent already, as a stream."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send nothing."""

@@ -57,27 +57,20 @@ class Running:
             RequestCancelledError: The request was cancelled.
             BaseException: Whatever the method raised.
         """
-        run = _Run(context)
-        if context.era == "legacy":
-            self._bus.join()
-            self._runs[run.key] = run
-        channel = context.channel
-        if channel is not None:
-            modern = context.era == "modern"
-            channel.watch(context, partial(self._cancel, run) if modern else None)
+        run = self._begin(context)
         try:
             result: T = await _Resumed(work, waits_for)
+        except GeneratorExit:
+            raise
         except BaseException as error:
             if run.is_cancelled:
-                raise RequestCancelledError from error
+                raise run.outcome() from error
             raise
         finally:
-            if channel is not None:
-                channel.unwatch()
             self._end(run)
         # Whatever a handler makes of it that it was cancelled, nobody waits for it.
         if run.is_cancelled:
-            raise RequestCancelledError
+            raise run.outcome()
         return result
 
     def cancel(self, caller: Caller, request_id: RequestId) -> bool:
@@ -108,14 +101,26 @@ class Running:
             self._cancelled[run.caller] += 1
             run.cancel()
 
+    def _begin(self, context: Context) -> "_Run":
+        run = _Run(context)
+        is_modern = context.era == "modern"
+        if not is_modern:
+            self._bus.join()
+            self._runs[run.key] = run
+        if context.channel is not None:
+            cancel = partial(self._cancel, run) if is_modern else None
+            context.channel.watch(context, cancel)
+        return run
+
     def _end(self, run: "_Run") -> None:
-        run.is_over = True
+        if run.context.channel is not None:
+            run.context.channel.unwatch()
+        run.end()
         # Another request may have the same id by now.
         if self._runs.get(run.key) is run:
             del self._runs[run.key]
         if not run.is_cancelled:
             return
-        run.task.uncancel()
         if self._cancelled[run.caller] > 1:
             self._cancelled[run.caller] -= 1
         else:
@@ -136,7 +141,17 @@ def caller_of(
 
 
 class _Run:
-    __slots__ = ("caller", "context", "is_cancelled", "is_over", "key", "loop", "task")
+    __slots__ = (
+        "_cancelling",
+        "_is_told",
+        "caller",
+        "context",
+        "is_cancelled",
+        "is_over",
+        "key",
+        "loop",
+        "task",
+    )
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -145,14 +160,34 @@ class _Run:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  # whoever awaits is in a task
         self.task = task
+        self._cancelling = task.cancelling()
         self.loop = asyncio.get_running_loop()
         self.is_cancelled = False
+        self._is_told = False
         self.is_over = False
 
     def cancel(self) -> None:
         self.is_cancelled = True
         self.context.cancel()
-        self.task.cancel()
+        # Later, since it may be the task itself that runs now: cancelled then, it
+        # could end before it is told, and whoever comes next in it would be.
+        self.loop.call_soon_threadsafe(self._tell)
+
+    def end(self) -> None:
+        self.is_over = True
+        if self._is_told:
+            self._is_told = False
+            self.task.uncancel()
+
+    def outcome(self) -> BaseException:
+        """Return what a cancelled request ends with: was it cancelled here alone?"""
+        others = self.task.cancelling() - self._is_told - self._cancelling
+        return asyncio.CancelledError() if others > 0 else RequestCancelledError()
+
+    def _tell(self) -> None:
+        if not self.is_over:
+            self._is_told = True
+            self.task.cancel()
 
 
 class _Resumed:

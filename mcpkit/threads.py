@@ -4,15 +4,17 @@ import asyncio
 import contextlib
 import contextvars
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, TypeAlias
+
+from anyio import CancelScope
 
 # What a call came to: a value or what it raised. Not set on the future as they are,
 # which can't hold a StopIteration.
 _Outcome: TypeAlias = tuple[Any, BaseException | None]
 _Future: TypeAlias = "asyncio.Future[_Outcome]"
-_Work: TypeAlias = tuple[_Future, contextvars.Context, Callable[[], Any]]
 
 
 class Threads:
@@ -28,7 +30,7 @@ class Threads:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._work: SimpleQueue[_Work] = SimpleQueue()
+        self._work: SimpleQueue[_Call] = SimpleQueue()
         self._lock = Lock()
         self._started = 0
         self._idle = 0
@@ -38,13 +40,37 @@ class Threads:
     ) -> Any:
         """Call a function in a thread, in the context of the caller.
 
-        A call whose caller is cancelled before a thread takes it is not made.
+        `call` has the rest.
         """
-        future: _Future = asyncio.get_running_loop().create_future()
-        context = contextvars.copy_context()
+        return await self.call(partial(function, *args, **kwargs))
+
+    async def call(
+        self, function: Callable[[], Any], cancel: Callable[[], object] | None = None
+    ) -> Any:
+        """Call a function in a thread, in the context of the caller.
+
+        A call whose caller is cancelled before a thread takes it is not made. One
+        that was taken is waited for, so that what the function uses is not taken
+        from it: unless the caller is cancelled a second time.
+
+        Args:
+            function: What is called.
+            cancel: Called when the caller is cancelled, to tell the function.
+
+        Raises:
+            CancelledError: The caller was cancelled, whatever became of the call.
+            BaseException: Whatever the function raised.
+        """
+        call = _Call(function)
         self._reserve()
-        self._work.put((future, context, lambda: function(*args, **kwargs)))
-        value, error = await future
+        self._work.put(call)
+        try:
+            value, error = await call.future
+        except asyncio.CancelledError:
+            if cancel is not None:
+                cancel()
+            await call.ended()
+            raise
         if error is not None:
             raise error
         return value
@@ -61,29 +87,55 @@ class Threads:
 
     def _serve(self) -> None:
         while True:
-            future, context, call = self._work.get()
-            if not future.cancelled():
-                _deliver(future, _call(context, call))
-            del future, context, call
+            call = self._work.get()
+            if call.take():
+                call.deliver(call.make())
+            del call
             with self._lock:
                 if self._work.empty():
                     self._idle += 1
 
 
-def _call(context: contextvars.Context, call: Callable[[], Any]) -> _Outcome:
-    try:
-        return context.run(call), None
-    # An exit or an interrupt is the caller's to deal with, and not the thread's.
-    except BaseException as error:  # noqa: BLE001
-        return None, error
+class _Call:
+    """One call of a function, which a thread takes unless it is given up before."""
 
+    __slots__ = ("_context", "_function", "_is_over", "_taken", "future")
 
-def _deliver(future: _Future, outcome: _Outcome) -> None:
-    # The loop may be closed by now: nobody waits any more.
-    with contextlib.suppress(RuntimeError):
-        future.get_loop().call_soon_threadsafe(_settle, future, outcome)
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function = function
+        self._context = contextvars.copy_context()
+        self._taken = Lock()
+        self._is_over = False
+        self.future: _Future = asyncio.get_running_loop().create_future()
 
+    def take(self) -> bool:
+        """Take it, and return whether it was still there to be taken."""
+        return self._taken.acquire(blocking=False)
 
-def _settle(future: _Future, outcome: _Outcome) -> None:
-    if not future.done():
-        future.set_result(outcome)
+    def make(self) -> _Outcome:
+        """Call the function."""
+        try:
+            return self._context.run(self._function), None
+        # An exit or an interrupt is the caller's to deal with, and not the thread's.
+        except BaseException as error:  # noqa: BLE001
+            return None, error
+
+    def deliver(self, outcome: _Outcome) -> None:
+        """Tell who waits, in the event loop of the future."""
+        # The loop may be closed by now: nobody waits any more.
+        with contextlib.suppress(RuntimeError):
+            self.future.get_loop().call_soon_threadsafe(self._settle, outcome)
+
+    async def ended(self) -> None:
+        """Give it up, or wait for the thread that took it."""
+        if self.take() or self._is_over:
+            return
+        self.future = self.future.get_loop().create_future()
+        # A scope of anyio cancels what it has cancelled again and again.
+        with CancelScope(shield=True):
+            await self.future
+
+    def _settle(self, outcome: _Outcome) -> None:
+        self._is_over = True
+        if not self.future.done():
+            self.future.set_result(outcome)
