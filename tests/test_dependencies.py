@@ -11,7 +11,14 @@ import logging
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterator,
+    Mapping,
+)
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -882,13 +889,18 @@ async def test_what_fails_on_the_way_out_of_a_failure_is_logged(
     assert "ConnectionError: lost" in caplog.text
 
 
-async def test_a_request_that_is_cancelled_ends_what_it_opened() -> None:
+@pytest.mark.parametrize("sync", [False, True])
+async def test_a_request_that_is_cancelled_ends_what_it_opened(
+    sync: bool,  # noqa: FBT001  # a column of the table
+) -> None:
+    """Ours: with an ordinary error, which sync dependencies clean up after too."""
     session = Session([])
     app = App("tests")
     waits = asyncio.Event()
+    opens = session.opened_in_a_thread if sync else session.opened
 
     @app.tool
-    async def x(opened: Annotated[Kept, Depends(session.opened)]) -> str:
+    async def x(opened: Annotated[Kept, Depends(opens)]) -> str:
         waits.set()
         await asyncio.Event().wait()
         raise NotImplementedError(opened)
@@ -898,7 +910,7 @@ async def test_a_request_that_is_cancelled_ends_what_it_opened() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert session.steps == ["opened", "CancelledError", "closed"]
+    assert session.steps == ["opened", "RequestCancelledError", "closed"]
 
 
 class Pause:
@@ -917,10 +929,12 @@ def test_a_request_that_is_dropped_waits_for_nothing() -> None:
         await Pause()
         raise NotImplementedError(value)
 
-    message = modern("tools/call", {"name": "x"})
-    dropped = handle_request(message, app)
-    dropped.send(None)
-    dropped.close()
+    async def begin() -> Coroutine[Any, Any, Any]:
+        begun = handle_request(modern("tools/call", {"name": "x"}), app)
+        begun.send(None)
+        return begun
+
+    asyncio.run(begin()).close()
 
 
 @every_way

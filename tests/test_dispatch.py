@@ -5,12 +5,21 @@ Seed: the conduit handler, `dispatch/3`, `handle_request/3`, `methods/0`.
 
 import asyncio
 import logging
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 import mcpkit
-from mcpkit import Accepted, App, Response, Result, dispatch, handle_request
+from mcpkit import (
+    Accepted,
+    App,
+    Context,
+    Response,
+    Result,
+    dispatch,
+    handle_request,
+)
 from mcpkit.protocol.headers import VERSION, Headers
 from tests.calls import V_2025_11_25, request
 from tests.wire import MODERN, check_response
@@ -83,7 +92,7 @@ ANSWERED = [
     ("an unknown modern method", request("tools/dance"), 404, NOT_FOUND),
     ("a legacy method in the modern era", request("ping"), 404, NOT_FOUND),
     (
-        "a stream that would have to be held open",
+        "a stream where there is no way to the client",
         request("subscriptions/listen", notifications={}),
         404,
         NOT_FOUND,
@@ -337,6 +346,55 @@ async def test_requests_are_served_side_by_side() -> None:
     assert texts == [(number, str(number)) for number in range(50)]
 
 
+class Line:
+    """A way to the client that takes what is sent, and is never cut."""
+
+    admits_stream = True
+    away_since: float | None = None
+
+    def __init__(self) -> None:
+        self.sent: list[Mapping[str, Any]] = []
+
+    async def send(self, _: Context, message: Mapping[str, Any]) -> None:
+        """Take a message."""
+        self.sent.append(message)
+
+    async def close(self, _: Context) -> None:
+        """Close nothing."""
+
+    def watch(self, _: Context, cancel: Callable[[], None] | None) -> None:
+        """Watch nothing."""
+
+    def unwatch(self) -> None:
+        """Watch nothing."""
+
+
+async def test_a_stream_is_held_open_where_there_is_a_way_to_the_client() -> None:
+    """Spec 2026-07-28, basic/patterns/subscriptions. Ours: over any transport."""
+    line = Line()
+    message = request("subscriptions/listen", notifications={})
+    reply = await dispatch(message, shop(), channel=line)
+    mark = {"io.modelcontextprotocol/subscriptionId": 1}
+    assert line.sent == [
+        {
+            "jsonrpc": "2.0",
+            "method": "notifications/subscriptions/acknowledged",
+            "params": {"_meta": mark, "notifications": {}},
+        }
+    ]
+    assert isinstance(reply, Response)
+    assert reply.message["result"] == {
+        "resultType": "complete",
+        "_meta": {
+            **mark,
+            "io.modelcontextprotocol/serverInfo": {
+                "name": "tests",
+                "version": "0.1.0",
+            },
+        },
+    }
+
+
 async def test_every_method_is_served() -> None:
     """Seed: `methods/0` has every method that is routed, in either era."""
     app = shop()
@@ -348,9 +406,9 @@ async def test_every_method_is_served() -> None:
             message = request(method, at=MODERN if era == "modern" else V_2025_11_25)
             if method.startswith("notifications/"):
                 continue
-            response = await handle_request(message, app)
-            assert response is not None
-            assert response != NOT_FOUND
+            reply = await dispatch(message, app, channel=Line())
+            assert isinstance(reply, Response)
+            assert reply.message != NOT_FOUND
     assert mcpkit.methods().keys() == {
         *mcpkit.methods("modern"),
         *mcpkit.methods("legacy"),

@@ -9,12 +9,16 @@ import pytest
 from mcpkit import errors
 from mcpkit.errors import (
     UNSET,
+    AnswerError,
     HTTPError,
+    InputRequiredError,
     MCPKitError,
     ProtocolError,
+    RequestCancelledError,
     ResourceNotFoundError,
     ScopeError,
     SetupError,
+    StoppedError,
     ToolError,
 )
 
@@ -51,6 +55,10 @@ TREE: list[tuple[type[BaseException], type[BaseException]]] = [
     (MCPKitError, Exception),
     (SetupError, MCPKitError),
     (ToolError, MCPKitError),
+    (AnswerError, ToolError),
+    (StoppedError, MCPKitError),
+    (InputRequiredError, StoppedError),
+    (RequestCancelledError, StoppedError),
     (ProtocolError, MCPKitError),
     (ResourceNotFoundError, ProtocolError),
     (ScopeError, ProtocolError),

@@ -68,21 +68,22 @@ REFUSED: list[tuple[str, Callable[[], Any], str]] = [
     (
         "a misspelt option of a tool",
         lambda: app.tool(scope=["admin"])(handler),
-        "a tool has no option 'scope'; it has annotations, description, icons, "
-        "input_schema, meta, name, output_schema, scopes, tags, thread, title, visible",
+        "a tool has no option 'scope'; it has annotations, asks, description, icons, "
+        "input_schema, meta, name, output_schema, scopes, single_use, tags, thread, "
+        "title, visible",
     ),
     (
         "a misspelt option of a resource",
         lambda: app.resource("a://b", mimeType="text/html")(handler),
-        "a resource has no option 'mimeType'; it has annotations, cache_scope, "
-        "description, icons, meta, mime_type, name, scopes, size, tags, thread, title, "
-        "ttl_ms, visible",
+        "a resource has no option 'mimeType'; it has annotations, asks, cache_scope, "
+        "description, icons, meta, mime_type, name, scopes, single_use, size, tags, "
+        "thread, title, ttl_ms, visible",
     ),
     (
         "an option of a tool on a prompt",
         lambda: app.prompt(annotations={})(handler),
-        "a prompt has no option 'annotations'; it has description, icons, meta, name, "
-        "scopes, tags, thread, title, visible",
+        "a prompt has no option 'annotations'; it has asks, description, icons, meta, "
+        "name, scopes, single_use, tags, thread, title, visible",
     ),
     (
         "the name of a tool by position",

@@ -16,19 +16,25 @@ from mcpkit.protocol.jsonrpc import error_response
 from mcpkit.protocol.versions import Era
 from tests.wire import check_response
 
-KINDS = ("tools", "resources", "prompts", "completions", "logging")
+FULL: dict[str, dict[str, Any]] = {
+    "tools": {"listChanged": True},
+    "resources": {"listChanged": True, "subscribe": True},
+    "prompts": {"listChanged": True},
+    "completions": {},
+    "logging": {},
+}
 
 DECLARED: list[tuple[str, set[str], dict[str, Any] | None, dict[str, Any]]] = [
     # id, what is registered, custom capabilities, what is declared
     ("nothing", set(), None, {}),
-    *((kind, {kind}, None, {kind: {}}) for kind in KINDS),
-    ("everything", {*KINDS}, None, {kind: {} for kind in KINDS}),
+    *((kind, {kind}, None, {kind: declared}) for kind, declared in FULL.items()),
+    ("everything", {*FULL}, None, FULL),
     (
         "custom ones beside it",
         {"tools"},
         {"experimental": {"x": {}}, "extensions": {"com.example/a": {}}},
         {
-            "tools": {},
+            "tools": {"listChanged": True},
             "experimental": {"x": {}},
             "extensions": {"com.example/a": {}},
         },
@@ -37,7 +43,7 @@ DECLARED: list[tuple[str, set[str], dict[str, Any] | None, dict[str, Any]]] = [
         "custom ones in place of it",
         {"tools", "prompts"},
         {"tools": {"listChanged": False}},
-        {"tools": {"listChanged": False}, "prompts": {}},
+        {"tools": {"listChanged": False}, "prompts": {"listChanged": True}},
     ),
 ]
 
@@ -55,32 +61,22 @@ def test_what_is_registered_is_declared(
 ) -> None:
     """Spec 2026-07-28, server/discover; 2025-11-25, basic/lifecycle: Negotiation.
 
+    Also 2026-07-28, basic/patterns/subscriptions; 2025-11-25, server/resources.
     Seed ConduitMcp.Handler: Capability detection.
     """
     assert server_capabilities(registered, era, custom=custom) == declared
 
 
-FOLLOWED: list[tuple[Era, str]] = [
-    # era, the method by which its clients follow changes
-    ("modern", "subscriptions/listen"),
-    ("legacy", "resources/subscribe"),
-]
-
-
-@pytest.mark.parametrize(("era", "method"), FOLLOWED, ids=[era for era, _ in FOLLOWED])
-def test_changes_are_declared_once_a_client_can_follow_them(
-    era: Era, method: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("era", "others"),
+    [("modern", "resources/subscribe"), ("legacy", "subscriptions/listen")],
+)
+def test_changes_are_declared_to_those_alone_who_can_follow_them(
+    era: Era, others: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spec 2026-07-28, basic/patterns/subscriptions; 2025-11-25, server/resources."""
-    monkeypatch.setattr(module, "methods", lambda _: {method: "follow"})
-    assert server_capabilities(KINDS, era) == {
-        "tools": {"listChanged": True},
-        "resources": {"listChanged": True, "subscribe": True},
-        "prompts": {"listChanged": True},
-        "completions": {},
-        "logging": {},
-    }
-    assert server_capabilities({"prompts"}, era) == {"prompts": {"listChanged": True}}
+    monkeypatch.setattr(module, "methods", lambda _: {others: "follow"})
+    assert server_capabilities(FULL, era) == {kind: {} for kind in FULL}
 
 
 FORM: dict[str, Any] = {"elicitation": {"form": {}}}

@@ -43,6 +43,9 @@ ROWS = [
         may_ask=True,
         named_by="uri",
     ),
+    Method(name="resources/subscribe", eras=LEGACY, capability="resources"),
+    Method(name="resources/unsubscribe", eras=LEGACY, capability="resources"),
+    Method(name="subscriptions/listen", eras=MODERN),
     listing("prompts/list", "prompts"),
     Method(
         name="prompts/get",
@@ -54,6 +57,7 @@ ROWS = [
     Method(name="completion/complete", eras=ERAS, capability="completions"),
     Method(name="notifications/initialized", eras=LEGACY, notification=True),
     Method(name="notifications/cancelled", eras=LEGACY, notification=True),
+    Method(name="notifications/roots/list_changed", eras=LEGACY, notification=True),
 ]
 
 
@@ -115,11 +119,15 @@ def test_methods_maps_every_routed_method_to_its_internal_name() -> None:
         "resources/list": "resources_list",
         "resources/templates/list": "resources_templates_list",
         "resources/read": "resources_read",
+        "resources/subscribe": "resources_subscribe",
+        "resources/unsubscribe": "resources_unsubscribe",
+        "subscriptions/listen": "subscriptions_listen",
         "prompts/list": "prompts_list",
         "prompts/get": "prompts_get",
         "completion/complete": "completion_complete",
         "notifications/initialized": "notifications_initialized",
         "notifications/cancelled": "notifications_cancelled",
+        "notifications/roots/list_changed": "notifications_roots_list_changed",
     }
 
 
@@ -132,6 +140,7 @@ def test_methods_of_the_modern_era_are_without_the_legacy_ones() -> None:
         "resources/list",
         "resources/templates/list",
         "resources/read",
+        "subscriptions/listen",
         "prompts/list",
         "prompts/get",
         "completion/complete",
@@ -143,7 +152,7 @@ def test_methods_of_the_legacy_era_have_its_notifications() -> None:
     assert methods("legacy") == {
         name: internal
         for name, internal in methods().items()
-        if name != "server/discover"
+        if name not in {"server/discover", "subscriptions/listen"}
     }
 
 
