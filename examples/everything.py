@@ -281,7 +281,7 @@ class Confirm(BaseModel):
 
 def filled_in(answer: Answer[T]) -> T:
     """Return what the user filled in."""
-    if answer.data is None:
+    if not answer.accepted:
         raise ToolError("The user would rather not say.")
     return answer.data
 

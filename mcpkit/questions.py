@@ -93,18 +93,42 @@ class Question(ABC, Generic[A_co]):
         return required_capabilities({"": self.request(LATEST_MODERN)})
 
 
-@dataclass(frozen=True, slots=True)
+# Neither this nor `Elicit` has slots: Python 3.11 can't make a `Generic[...]` with
+# them that is frozen.
+@dataclass(frozen=True, init=False, repr=False)
 class Answer(Generic[T_co]):
     """What a user did with a question.
 
     Attributes:
         action: The user submitted the form, or agreed to visit the page; said no;
             or turned away without a choice.
-        data: What was filled in, where a form was submitted.
     """
 
     action: Literal["accept", "decline", "cancel"]
-    data: T_co | None = None
+    _data: T_co | None
+
+    def __init__(
+        self,
+        action: Literal["accept", "decline", "cancel"],
+        data: T_co | None = None,
+    ) -> None:
+        object.__setattr__(self, "action", action)
+        object.__setattr__(self, "_data", data)
+
+    def __repr__(self) -> str:
+        data = f", data={self._data!r}" if self.accepted else ""
+        return f"Answer(action={self.action!r}{data})"
+
+    @property
+    def data(self) -> T_co:
+        """What was filled in; `None` where the user agreed to visit a page.
+
+        Raises:
+            ValueError: The user did neither.
+        """
+        if not self.accepted:
+            raise ValueError("the user did not accept: there is no data")
+        return self._data  # type: ignore[return-value]  # `Answer[None]` has None
 
     @property
     def accepted(self) -> bool:
@@ -122,7 +146,7 @@ class Answer(Generic[T_co]):
         return self.action == "cancel"
 
 
-@dataclass(frozen=True, init=False, slots=True)
+@dataclass(frozen=True, init=False)
 class Elicit(Question[Answer[T]]):
     """A question to the user. Spec 2026-07-28, client/elicitation.
 

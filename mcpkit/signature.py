@@ -169,8 +169,8 @@ def read_signature(
     """
     if is_generator(function):
         raise SetupError(
-            f"{what}: a generator can't be a handler; return a list, or report "
-            "progress through the Context"
+            f"{what}: a generator can't be a handler; return a list, and report "
+            "progress with ctx.progress"
         )
     hints = read_hints(function, what, returns=False)
     arguments: dict[str, Any] = {}

@@ -273,8 +273,8 @@ def unknown_type(value: Callable[[], str]) -> Any:
 
 
 GENERATOR = (
-    "a generator can't be a handler; return a list, or report progress through the "
-    "Context"
+    "a generator can't be a handler; return a list, and report progress with "
+    "ctx.progress"
 )
 
 IMPOSSIBLE: list[tuple[str, Handler, str]] = [

@@ -516,6 +516,45 @@ def test_an_answer_says_what_the_user_did(
     assert (answer.accepted, answer.declined, answer.cancelled) == said
 
 
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        (Answer("accept", {"ok": True}), "Answer(action='accept', data={'ok': True})"),
+        (Answer[None]("accept"), "Answer(action='accept', data=None)"),
+        (Answer[None]("decline"), "Answer(action='decline')"),
+        (Answer[None]("cancel"), "Answer(action='cancel')"),
+    ],
+)
+def test_an_answer_is_shown_as_it_is_made(answer: Answer[Any], shown: str) -> None:
+    assert repr(answer) == shown
+    assert eval(shown) == answer  # noqa: S307  # the point
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_an_answer_that_was_not_accepted_has_no_data(
+    action: Literal["decline", "cancel"],
+) -> None:
+    """Ours: who forgets to look is told, and does not go on without the user."""
+    answer: Answer[Confirm] = Answer(action)
+    with pytest.raises(ValueError, match="the user did not accept: there is no data"):
+        _ = answer.data
+
+
+@pytest.mark.parametrize("ok", [True, False])
+def test_the_data_of_an_accepted_answer_is_what_was_filled_in(
+    ok: bool,  # noqa: FBT001  # a column of the table
+) -> None:
+    """Ours: the type checker lets it be used as it is."""
+    answer: Answer[Confirm] = Answer("accept", Confirm(ok=ok))
+    assert (answer.accepted and answer.data.ok) is ok
+
+
+def test_an_answer_of_a_page_has_none_for_data() -> None:
+    """Spec 2026-07-28, client/elicitation: URL Mode."""
+    data: list[object] = [Elicit("?", url=PAGE).read({"action": "accept"}).data]
+    assert data == [None]
+
+
 def test_a_sampled_message_gives_its_texts_and_its_uses_of_tools() -> None:
     """Spec 2026-07-28, client/sampling: Sampling with Tools."""
     texts = [{"type": "text", "text": "I "}, {"type": "text", "text": "add."}]
@@ -534,8 +573,8 @@ def test_a_question_is_generic_in_its_answer() -> None:
     assert_type(page, Answer[None])
     assert_type(Sample("Hello").read(SAID), Sampled)
     assert_type(ListRoots().read({"roots": []}), list[Root])
-    question: Question[Answer[Confirm]] = Elicit("?", Confirm)
-    assert question.read(accepted) == typed
+    question: Question[Answer[Confirm]] = Elicit[Confirm]("?", Confirm)
+    assert question.read(accepted) == typed == Answer[Confirm]("accept", typed.data)
 
 
 def test_questions_are_equal_when_they_ask_the_same() -> None:

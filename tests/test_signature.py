@@ -1881,14 +1881,14 @@ IMPOSSIBLE = [
     (
         "DEC-13 a generator",
         generator,
-        "tool 'f': a generator can't be a handler; return a list, or report progress "
-        "through the Context",
+        "tool 'f': a generator can't be a handler; return a list, and report progress "
+        "with ctx.progress",
     ),
     (
         "DEC-13 an async generator",
         async_generator,
-        "tool 'f': a generator can't be a handler; return a list, or report progress "
-        "through the Context",
+        "tool 'f': a generator can't be a handler; return a list, and report progress "
+        "with ctx.progress",
     ),
     ("a class", Plain, "tool 'f': register a function that builds it, not a class"),
     (
