@@ -11,4 +11,4 @@ def test_all_is_sorted_and_complete() -> None:
         for name, value in vars(mcpkit).items()
         if not name.startswith("_") and not isinstance(value, types.ModuleType)
     }
-    assert set(mcpkit.__all__) == public
+    assert mcpkit.__all__ == sorted(public)
