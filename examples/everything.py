@@ -14,18 +14,21 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, Field
 
 from mcpkit import (
+    Answer,
     App,
     Audio,
     Context,
+    Elicit,
     File,
     Header,
     Image,
+    ListRoots,
     Message,
     Result,
+    Sample,
     Text,
     ToolError,
 )
-from mcpkit.questions import Answer, Elicit, ListRoots, Question, Sample
 
 T = TypeVar("T")
 
@@ -385,12 +388,13 @@ async def test_input_required_result_multi_round(ctx: Context) -> str:
 @app.tool
 async def test_input_required_result_capabilities(ctx: Context) -> str:
     """Ask only what the client can answer."""
-    questions: dict[str, Question[Any]] = {
-        "sampling": Sample("Which season is it?", max_tokens=100),
-        "elicitation": Elicit("What is your name?", Name),
-        "roots": ListRoots(),
-    }
-    asked = {key: questions[key] for key in questions if key in ctx.client_capabilities}
+    asked: dict[str, Any] = {}
+    if "sampling" in ctx.client_capabilities:
+        asked["sampling"] = Sample("Which season is it?", max_tokens=100)
+    if "elicitation" in ctx.client_capabilities:
+        asked["elicitation"] = Elicit("What is your name?", Name)
+    if "roots" in ctx.client_capabilities:
+        asked["roots"] = ListRoots()
     if not asked:
         return "There is nothing that this client can answer."
     answers = await ctx.ask(asked)
