@@ -40,10 +40,12 @@ def test_the_oldest_environment_has_the_versions_that_are_asked_for() -> None:
     "file",
     [
         "tests/http/test_embedding.py",
+        "tests/test_crypto.py",
         "tests/test_dependencies.py",
         "tests/test_docstrings.py",
         "tests/test_given_schemas.py",
         "tests/test_isolation.py",
+        "tests/test_otel.py",
         "tests/test_outputs.py",
         "tests/test_recursion.py",
         "tests/test_schema_property.py",
