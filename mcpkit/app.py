@@ -1,8 +1,8 @@
 """The object that a developer decorates, serves and embeds."""
 
 import inspect
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from mcpkit.backends.base import Backend
@@ -201,6 +201,8 @@ class App(Server):
 
         A process that is asked to stop by a signal does it by itself, and a server
         that ends the app's lifespan. It is for those who stop a server otherwise.
+        From any thread. Streams that are opened later end at once, until the app is
+        served in another event loop, or its lifespan begins again.
         """
         self.subscriptions.end()
 
@@ -218,7 +220,7 @@ class App(Server):
             # FastAPI is needed by those who embed the app, and loads slowly.
             from mcpkit.router import build_router  # noqa: PLC0415
 
-            self._router = build_router(self._endpoint, self.path, self._lifespan)
+            self._router = build_router(self._endpoint, self.path, self._running)
         return self._router
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -230,6 +232,16 @@ class App(Server):
         if scope["type"] == "lifespan":
             return await self._serve_lifespan(receive, send)
         return await send({"type": "websocket.close", "code": 1000})
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncIterator[None]:
+        self.subscriptions.reopen()
+        held = nullcontext() if self._lifespan is None else self._lifespan.running()
+        async with held:
+            try:
+                yield
+            finally:
+                self.close()
 
     def _is_endpoint(self, scope: Scope) -> bool:
         path: str = scope["path"]
@@ -243,14 +255,12 @@ class App(Server):
 
     async def _serve_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
-        held = nullcontext() if self._lifespan is None else self._lifespan.running()
         phase = "startup"
         try:
-            async with held:
+            async with self._running():
                 await send({"type": "lifespan.startup.complete"})
                 phase = "shutdown"
                 await receive()
-                self.close()
         except Exception as error:
             await send({"type": f"lifespan.{phase}.failed", "message": str(error)})
             raise

@@ -1,13 +1,14 @@
 """What the workers of an app tell each other, over the backend that they share.
 
-A message has a subject and JSON content. Each subject has one receiver in a worker;
-the worker that sends is told too. A worker joins when it has somebody to pass a
-message on to, so that an app that has no streams never connects to anything.
+A message has a subject and JSON content; the worker that sends is told too. A worker
+joins when it has somebody to pass a message on to, so that an app that has no streams
+never connects to anything.
 """
 
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Lock
 from typing import Any, Literal, TypeAlias
 
@@ -28,14 +29,14 @@ class Bus:
     def __init__(self, backend: Backend, name: str) -> None:
         self._backend = backend
         self._name = name
-        self._receivers: dict[Subject, Receiver] = {}
+        self._receivers: dict[Subject, list[Receiver]] = {}
         self._lock = Lock()
         self._has_joined = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def on(self, subject: Subject, receiver: Receiver) -> None:
-        """Have a receiver called with the content of messages."""
-        self._receivers[subject] = receiver
+        """Have a receiver called with the content of messages, after those before."""
+        self._receivers.setdefault(subject, []).append(receiver)
 
     def join(self) -> None:
         """Receive messages from now on, in the event loop that runs."""
@@ -44,8 +45,8 @@ class Bus:
             return
         with self._lock:
             if not self._has_joined:
-                self._has_joined = True
                 self._backend.subscribe(self._receive)
+                self._has_joined = True
 
     def tell(self, subject: Subject, content: Any) -> None:
         """Tell all workers, from any thread; those that have joined receive it."""
@@ -54,5 +55,10 @@ class Bus:
     def _receive(self, message: str) -> None:
         name, subject, content = json.loads(message)
         loop = self._loop
-        if name == self._name and loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._receivers[subject], content)
+        if name != self._name or loop is None:
+            return
+        # A worker of another release may have more to say.
+        for receiver in self._receivers.get(subject, ()):
+            # Nobody is left in a loop that is closed.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(receiver, content)

@@ -32,6 +32,7 @@ from mcpkit.guard import Guard, form_fault
 from mcpkit.lifespan import Lifespan
 from mcpkit.listening import Listening
 from mcpkit.methods.lifecycle import end_session, find_session
+from mcpkit.methods.subscriptions import unfollow
 from mcpkit.protocol import headers as routing, jsonrpc
 from mcpkit.protocol.era import legacy_revision
 from mcpkit.protocol.versions import Era
@@ -242,6 +243,7 @@ class Endpoint:
         session = await self._session(headers, principal)
         if method == "DELETE":
             await end_session(self._server, session)
+            await unfollow(self._server, session)
             return _with_headers(Response(200, b""), cors)
         exchange = Exchange(receive, send, headers, cors, self._server.replay)
         if not exchange.admits_stream:

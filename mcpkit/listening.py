@@ -1,14 +1,16 @@
 """The stream that a legacy session listens on, opened with GET.
 
 A session has one in a worker, whichever connections to it are open: a message goes to
-the latest of them. What happens while none is open is kept for the client to come
-back for, with the id of the last event that it has.
+the latest of them, and when that is closed, to the one before. What happens while none
+is open is kept for the client to come back for, with the id of the last event that it
+has. After `LINGER` nobody listens any more; what was kept by then is still there.
 
 Spec 2025-11-25, basic/transports: Listening for Messages from the Server, Multiple
 Connections, Resumability and Redelivery.
 """
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from typing import Any, Final
 
@@ -20,7 +22,7 @@ from mcpkit.protocol.jsonrpc import encode
 from mcpkit.protocol.notifications import LIST_CHANGED
 from mcpkit.registry import ListKind
 from mcpkit.replay import Buffer
-from mcpkit.server import Server
+from mcpkit.server import Server, logger
 from mcpkit.subscriptions import Subscription
 
 LINGER: Final = 60.0
@@ -37,6 +39,7 @@ class Listening:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._sessions: dict[str, _Listener] = {}
+        server.bus.on("ended", self.end)
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -55,21 +58,19 @@ class Listening:
         Raises:
             HTTPError: 503, there are too many streams.
         """
-        stream = None if after is None else self._server.replay.find(session.id, after)
-        listener = self._sessions.get(session.id)
-        if stream is not None and (
-            listener is None or stream[0] is not listener.buffer
-        ):
+        found = None if after is None else self._server.replay.find(session.id, after)
+        if found is not None and not found[0].listens:
             # What it had from a request of its own: the rest of that.
-            await _until_closed(
-                context, exchange, exchange.follow(context, stream[0].follow(stream[1]))
-            )
+            rest = found[0].follow(found[1])
+            try:
+                await _until_closed(context, exchange, exchange.follow(context, rest))
+            finally:
+                rest.leave()
             return
+        listener = self._sessions.get(session.id)
         if listener is None:
             listener = self._listen(context, session)
-        elif stream is not None:
-            listener.position = stream[1]
-        await _until_closed(context, exchange, listener.serve(context, exchange))
+        await _until_closed(context, exchange, listener.serve(context, exchange, found))
 
     def end(self, session_id: str) -> None:
         """End what a session hears: it has ended."""
@@ -81,15 +82,11 @@ class Listening:
         server = self._server
         kinds: frozenset[ListKind] = frozenset(LIST_CHANGED)  # type: ignore[arg-type]
         subscription = server.subscriptions.open(context.principal_id, kinds, None)
-        listener = _Listener(
-            News(server, context, subscription),
-            subscription,
-            server.replay.open(session.id),
-        )
+        listener = _Listener(server, context, session, subscription)
         self._sessions[session.id] = listener
 
         def forget(_: object) -> None:
-            server.subscriptions.close(subscription)
+            listener.forget()
             del self._sessions[session.id]
 
         listener.task.add_done_callback(forget)
@@ -97,70 +94,119 @@ class Listening:
 
 
 class _Listener:
-    """What one session hears in this worker.
+    """What one session hears in this worker."""
 
-    Attributes:
-        position: How much of it was sent.
-    """
-
-    def __init__(self, news: News, subscription: Subscription, buffer: Buffer) -> None:
+    def __init__(
+        self,
+        server: Server,
+        context: Context,
+        session: Session,
+        subscription: Subscription,
+    ) -> None:
         self.subscription = subscription
-        self.buffer = buffer
-        self.position = 0
-        self.task = asyncio.create_task(self._listen(news))
-        self._connections = 0
-        # The connections that have no turn, the latest last.
-        self._idle: list[asyncio.Future[None]] = []
+        self._subscriptions = server.subscriptions
+        self._news = News(server, context, subscription)
+        self._buffer = server.replay.open(session.id, listens=True)
+        # How much of it was sent.
+        self._position = 0
+        # The connections, the latest last, each set when it has its turn again.
+        self._connections: list[asyncio.Event] = []
         self._lingering: asyncio.TimerHandle | None = None
+        self._expiry = asyncio.get_running_loop().call_later(
+            session.expires - time.time(), subscription.end
+        )
+        self.task = asyncio.create_task(self._listen(session))
 
-    async def serve(self, context: Context, exchange: Exchange) -> None:
-        """Send what is heard over a connection, while there is no later one."""
-        self._connections += 1
+    def forget(self) -> None:
+        """Let go of what is held while the session listens."""
+        self._expiry.cancel()
         if self._lingering is not None:
             self._lingering.cancel()
+        self._subscriptions.close(self.subscription)
+
+    async def serve(
+        self, context: Context, exchange: Exchange, after: tuple[Buffer, int] | None
+    ) -> None:
+        """Send what is heard over a connection, while there is no later one.
+
+        Args:
+            context: Who listens, and how.
+            exchange: The connection.
+            after: The stream and the position that the client comes back to.
+        """
+        turn = self._enter(context)
         try:
             await exchange.start(context)
             if context.revision.polling:
-                await exchange.write(
-                    sse.priming(self.buffer.event_id(self.position), RETRY_MS)
-                )
-            while not await self._send(exchange):
-                await self._turn()
+                event_id = self._buffer.event_id(self._position)
+                await exchange.write(sse.priming(event_id, RETRY_MS))
+            position = await self._catch_up(exchange, after)
+            while not await self._send(exchange, turn, position):
+                position = None
+                await turn.wait()
         finally:
-            self._leave()
+            self._leave(turn)
 
-    async def _listen(self, news: News) -> None:
+    async def _listen(self, session: Session) -> None:
         try:
-            while (message := await news.next()) is not None:
-                self.buffer.append(encode(message))
+            while (messages := await self._news.take(session)) is not None:
+                for message in messages:
+                    self._buffer.append(encode(message))
+        # The backend may fail. Its client comes back, and is listened for anew.
+        except Exception as error:  # noqa: BLE001
+            logger.error("a session can't be told of changes", exc_info=error)
         finally:
-            self.buffer.finish()
+            self._buffer.finish()
 
-    async def _send(self, exchange: Exchange) -> bool:
-        """Send what is heard, and return whether that was all of it."""
-        follower = self.buffer.follow(self.position)
-        async for event_id, data in follower:
+    async def _catch_up(
+        self, exchange: Exchange, after: tuple[Buffer, int] | None
+    ) -> int | None:
+        """Send what is left of an earlier stream, and return where this one begins."""
+        if after is None:
+            return None
+        buffer, position = after
+        if buffer is self._buffer:
+            return position
+        for event_id, data in buffer.after(position):
             await exchange.write(sse.event(data, event_id=event_id))
-            self.position = int(event_id.rpartition(".")[2])
+        return None
+
+    async def _send(
+        self, exchange: Exchange, turn: asyncio.Event, position: int | None
+    ) -> bool:
+        """Send what is heard, and return whether that was all of it.
+
+        Args:
+            exchange: The connection.
+            turn: The turn of the connection.
+            position: Where to begin, other than where the one before has ended.
+        """
+        turn.clear()
+        if turn is not self._connections[-1]:
+            return False
+        follower = self._buffer.follow(self._position if position is None else position)
+        async for event_id, data in follower:
+            # Before it is sent: who takes over meanwhile does not send it again.
+            self._position = int(event_id.rpartition(".")[2])
+            await exchange.write(sse.event(data, event_id=event_id))
         return not follower.displaced
 
-    async def _turn(self) -> None:
-        """Wait until there is no later connection."""
-        turn = asyncio.get_running_loop().create_future()
-        self._idle.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn in self._idle:
-                self._idle.remove(turn)
-            raise
+    def _enter(self, context: Context) -> asyncio.Event:
+        # What the caller may see is what it may see now.
+        self._news.context = context
+        if self._lingering is not None:
+            self._lingering.cancel()
+        self._subscriptions.hear(self.subscription)
+        turn = asyncio.Event()
+        self._connections.append(turn)
+        return turn
 
-    def _leave(self) -> None:
-        self._connections -= 1
-        if self._idle:
-            turn = self._idle.pop()
-            turn.set_result(None)
-        elif not self._connections:
+    def _leave(self, turn: asyncio.Event) -> None:
+        self._connections.remove(turn)
+        if self._connections:
+            self._connections[-1].set()
+        elif not self.task.done():
+            self._subscriptions.leave(self.subscription)
             loop = asyncio.get_running_loop()
             self._lingering = loop.call_later(LINGER, self.subscription.end)
 

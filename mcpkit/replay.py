@@ -69,9 +69,18 @@ class Replay:
         # With those that can't be found, but are still in use.
         self._alive: WeakSet[Buffer] = WeakSet()
 
-    def open(self, session_id: str) -> "Buffer":
-        """Return a new stream of a session."""
-        buffer = Buffer(session_id, self._shelf)
+    def __len__(self) -> int:
+        """How many streams can be found."""
+        return len(self._shelf)
+
+    def open(self, session_id: str, *, listens: bool = False) -> "Buffer":
+        """Return a new stream of a session.
+
+        Args:
+            session_id: The session.
+            listens: It is what the session listens on.
+        """
+        buffer = Buffer(session_id, self._shelf, listens=listens)
         self._shelf.add(buffer)
         self._alive.add(buffer)
         return buffer
@@ -104,16 +113,23 @@ class Buffer:
     Attributes:
         stream_id: A random name for it, which no other stream has.
         session_id: The session it belongs to.
+        listens: Whether it is what its session listens on, and not the answer to one
+            request: who comes back for it listens on.
         finished: Whether nothing more comes.
         last: The number of the latest event, which is the position after it.
+        away_since: Since when nobody is connected to it; `None` while somebody is.
         size: How much is kept, in bytes of data.
     """
 
-    def __init__(self, session_id: str, shelf: "_Shelf") -> None:
+    def __init__(
+        self, session_id: str, shelf: "_Shelf", *, listens: bool = False
+    ) -> None:
         self.stream_id: Final = secrets.token_urlsafe(12)
         self.session_id: Final = session_id
+        self.listens: Final = listens
         self.finished = False
         self.last = 0
+        self.away_since: float | None = None
         self.size = 0
         self._shelf = shelf
         self._events: list[bytes] = []
@@ -181,7 +197,12 @@ class Buffer:
             self._turn.over = True
             self._turn.wake.set()
         self._turn = _Turn()
+        self.away_since = None
         return Follower(self, position, self._turn)
+
+    def leave(self) -> None:
+        """Note that the connection of whoever follows has ended."""
+        self.away_since = time.monotonic()
 
     def _first_after(self, position: int) -> int:
         return max(position, self.last - len(self._events)) + 1
@@ -214,6 +235,11 @@ class Follower:
     def displaced(self) -> bool:
         """Whether another follows the stream now."""
         return self._turn.over
+
+    def leave(self) -> None:
+        """Note that the connection has ended. Who has followed since is not gone."""
+        if not self._turn.over:
+            self._buffer.leave()
 
     def __aiter__(self) -> "Follower":
         return self
@@ -251,6 +277,10 @@ class _Shelf:
         self._open: OrderedDict[str, Buffer] = OrderedDict()
         # The longest finished first, each with the time until which it is kept.
         self._finished: OrderedDict[str, tuple[float, Buffer]] = OrderedDict()
+
+    def __len__(self) -> int:
+        self._expire()
+        return len(self._open) + len(self._finished)
 
     def add(self, buffer: Buffer) -> None:
         self._open[buffer.stream_id] = buffer

@@ -1,7 +1,7 @@
 """The endpoint as a FastAPI router, for those who embed an app."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
@@ -9,7 +9,6 @@ from starlette.convertors import Convertor, register_url_convertor
 
 from mcpkit.endpoint import Answer, Endpoint
 from mcpkit.exchange import Message, Receive, Scope, Send
-from mcpkit.lifespan import Lifespan
 
 # All of them: what the endpoint does not serve, it refuses itself.
 _METHODS: Final = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]
@@ -58,22 +57,23 @@ class _Sent(Response):
         """Send nothing."""
 
 
-def build_router(endpoint: Endpoint, path: str, lifespan: Lifespan | None) -> APIRouter:
+def build_router(
+    endpoint: Endpoint,
+    path: str,
+    running: Callable[[], AbstractAsyncContextManager[None]],
+) -> APIRouter:
     """Build the router of an app.
 
     Args:
         endpoint: What serves the requests.
         path: Where, without a trailing slash.
-        lifespan: The app's lifespan; the host runs it when it runs any.
+        running: What the app does while a host runs it that runs lifespans.
     """
 
     @asynccontextmanager
     async def hold(_: Any) -> AsyncIterator[None]:
-        if lifespan is None:
+        async with running():
             yield
-        else:
-            async with lifespan.running():
-                yield
 
     router = APIRouter(lifespan=hold)
 

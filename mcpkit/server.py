@@ -183,7 +183,8 @@ class Server(Toolbox):
         self.subscriptions = Subscriptions(self.bus, max_streams)
         self.replay = Replay()
         self.registry.listen(self.subscriptions.changed)
-        self.bus.on("ended", self._end_session)
+        self.bus.on("ended", self.questions.end)
+        self.bus.on("ended", self.replay.end)
         keys = _keys(secret_key)
         self._key_is_drawn = not keys
         self._pid = os.getpid()
@@ -274,10 +275,6 @@ class Server(Toolbox):
                 f"a list is one of {', '.join(LIST_CHANGED)}, not {kind!r}"
             )
         self.bus.tell("changed", kind)
-
-    def _end_session(self, session_id: str) -> None:
-        self.questions.end(session_id)
-        self.replay.end(session_id)
 
     def converse(
         self, context: Context, journal: Journal | None = None

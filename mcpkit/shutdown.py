@@ -8,6 +8,11 @@ The handler of a signal is replaced by one that tells who registered, and then c
 the one it replaced: what the signal did before, it still does. When nobody is
 registered any more, the old handler is back. Signals that are ignored, or that end a
 process on the spot, are left alone: there is nothing to tell.
+
+A request that was on its way when the signal came may open a stream after it. uvicorn
+notes in `should_exit` that it is about to stop, and the handler of the signals is a
+method of what has the note: who registers then is told at once. Other servers have a
+limit of their own to the time that they wait.
 """
 
 import asyncio
@@ -40,8 +45,9 @@ def on_shutdown(close: Callable[[], object]) -> Callable[[], None]:
     handle signals, and servers don't either there.
 
     Args:
-        close: Called once at most, in the event loop that runs now. It must return
-            soon; what it raises goes to the exception handler of the loop.
+        close: Called once at most, in the event loop that runs now, and not before
+            this returns. It must return soon; what it raises goes to the exception
+            handler of the loop.
 
     Returns:
         What takes the registration back, as often as one likes.
@@ -52,6 +58,9 @@ def on_shutdown(close: Callable[[], object]) -> Callable[[], None]:
     loop = asyncio.get_running_loop()
     registration = object()
     if _in_main_thread():
+        if _is_stopping():
+            loop.call_soon(close)
+            return _nothing
         _registered[registration] = (loop, close)
         _install()
 
@@ -86,6 +95,26 @@ class _Told:
 
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
+
+
+def _nothing() -> None:
+    """Take back what was not registered."""
+
+
+def _is_stopping() -> bool:
+    """Whether a server that handles the signals is stopping already."""
+    return any(
+        getattr(getattr(_behind(number), "__self__", None), "should_exit", False)
+        for number in _SIGNALS
+    )
+
+
+def _behind(number: int) -> object:
+    """Return the handler of a signal without what is ahead of it here."""
+    handler: object = signal.getsignal(number)
+    while isinstance(handler, _Told):
+        handler = handler.previous
+    return handler
 
 
 def _install() -> None:

@@ -2,7 +2,10 @@
 
 A change waits in the stream once, however often it comes up before it is sent: for a
 client it makes no difference. So the queue of a stream is bounded by what it follows,
-and by `MAX_PENDING`.
+and by `MAX_PENDING`:
+
+    a modern stream    ends when more is waiting: its client is to look anew
+    a legacy session   is told that any of the resources it follows may be another
 
 Spec 2026-07-28, basic/patterns/subscriptions.
 """
@@ -10,7 +13,9 @@ Spec 2026-07-28, basic/patterns/subscriptions.
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any, Final, Literal, NamedTuple
+from weakref import WeakSet
 
 from mcpkit.bus import Bus
 from mcpkit.errors import INTERNAL_ERROR, HTTPError
@@ -27,6 +32,17 @@ MAX_URIS: Final = 1000
 """How many resources one stream may follow."""
 
 
+class Change(NamedTuple):
+    """What has changed: a list, by its kind, or a resource, by its URI."""
+
+    what: Literal["list", "uri"]
+    name: str
+
+
+ANY_URI: Final = Change("uri", "*")
+"""Resources were updated, and it is not known which."""
+
+
 class Subscriptions:
     """The streams that are open in this worker.
 
@@ -38,10 +54,13 @@ class Subscriptions:
     def __init__(self, bus: Bus, limit: int) -> None:
         self._bus = bus
         self._limit = limit
-        bus.on("changed", self.changed)
+        bus.on("changed", self.announced)
         bus.on("updated", self.updated)
         self._open: set[Subscription] = set()
         self._owners: Counter[str] = Counter()
+        # Those that can go when there are too many, the longest unheard first.
+        self._unheard: dict[Subscription, None] = {}
+        self._closed: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -62,15 +81,15 @@ class Subscriptions:
         Raises:
             HTTPError: 503, there are too many streams.
         """
-        mine = 0 if owner is None else self._owners[owner]
-        if len(self._open) >= self._limit or mine >= MAX_PER_PRINCIPAL:
-            raise HTTPError(503, INTERNAL_ERROR, "Too many open streams")
+        self._make_room(owner)
         self._bus.join()
         subscription = Subscription(owner, kinds, uris)
         self._open.add(subscription)
         if owner is not None:
             self._owners[owner] += 1
         subscription.forget = on_shutdown(subscription.end)
+        if subscription.loop in self._closed:
+            subscription.end()
         return subscription
 
     def close(self, subscription: "Subscription") -> None:
@@ -78,6 +97,7 @@ class Subscriptions:
         if subscription not in self._open:
             return
         self._open.discard(subscription)
+        self._unheard.pop(subscription, None)
         subscription.forget()
         owner = subscription.owner
         if owner is not None:
@@ -85,22 +105,61 @@ class Subscriptions:
             if not self._owners[owner]:
                 del self._owners[owner]
 
+    def hear(self, subscription: "Subscription") -> None:
+        """Note that somebody is connected to a stream."""
+        self._unheard.pop(subscription, None)
+
+    def leave(self, subscription: "Subscription") -> None:
+        """Note that nobody is: the stream ends when room is needed for another."""
+        if subscription in self._open:
+            self._unheard[subscription] = None
+
     def changed(self, kind: ListKind) -> None:
-        """Tell those who follow a list that it has changed, from any thread."""
-        for subscription in tuple(self._open):
-            if kind in subscription.kinds:
-                subscription.tell(f"list {kind}")
+        """Tell those for whom a list is another one now, from any thread."""
+        self._tell_of_list(kind, to_all=False)
+
+    def announced(self, kind: ListKind) -> None:
+        """Tell all who follow a list that it has changed, from any thread."""
+        self._tell_of_list(kind, to_all=True)
 
     def updated(self, uri: str) -> None:
         """Tell those who follow a resource that it was updated, from any thread."""
         for subscription in tuple(self._open):
             if subscription.uris is None or uri in subscription.uris:
-                subscription.tell(f"uri {uri}")
+                subscription.tell(Change("uri", uri), to_all=True)
 
     def end(self) -> None:
-        """End all streams, each with what its client is told at the end."""
+        """End all streams, each with what its client is told at the end.
+
+        One that is opened later in an event loop which had some, or from which this
+        is called, ends at once.
+        """
+        with suppress(RuntimeError):
+            self._closed.add(asyncio.get_running_loop())
         for subscription in tuple(self._open):
+            self._closed.add(subscription.loop)
             subscription.call(subscription.end)
+
+    def reopen(self) -> None:
+        """Have streams in this event loop again."""
+        self._closed.discard(asyncio.get_running_loop())
+
+    def _tell_of_list(self, kind: ListKind, *, to_all: bool) -> None:
+        for subscription in tuple(self._open):
+            if kind in subscription.kinds:
+                subscription.tell(Change("list", kind), to_all=to_all)
+
+    def _make_room(self, owner: str | None) -> None:
+        if owner is not None and self._owners[owner] >= MAX_PER_PRINCIPAL:
+            may_go = [each for each in self._unheard if each.owner == owner]
+        elif len(self._open) >= self._limit:
+            may_go = list(self._unheard)
+        else:
+            return
+        if not may_go:
+            raise HTTPError(503, INTERNAL_ERROR, "Too many open streams")
+        may_go[0].end()
+        self.close(may_go[0])
 
 
 class Subscription:
@@ -110,6 +169,7 @@ class Subscription:
         owner: The id of the principal.
         kinds: The lists that it follows.
         uris: The resources that it follows; `None` for all.
+        loop: The event loop that it is read in.
         forget: Ends that it is told of a shutdown.
     """
 
@@ -122,15 +182,16 @@ class Subscription:
         self.owner = owner
         self.kinds = kinds
         self.uris = uris
+        self.loop = asyncio.get_running_loop()
         self.forget: Callable[[], None]
-        self._loop = asyncio.get_running_loop()
-        self._pending: dict[str, None] = {}
+        # Each with whether all are told of it, whatever they see.
+        self._pending: dict[Change, bool] = {}
         self._is_over = False
         self._waiter: asyncio.Future[None] | None = None
 
-    def tell(self, change: str) -> None:
+    def tell(self, change: Change, *, to_all: bool) -> None:
         """Tell of a change, from any thread."""
-        self.call(self._add, change)
+        self.call(self._add, change, to_all)
 
     def end(self) -> None:
         """End the stream; what waits in it is dropped."""
@@ -141,33 +202,60 @@ class Subscription:
     def call(self, function: Callable[..., None], *args: Any) -> None:
         """Call a function in the event loop of the stream."""
         try:
-            here = asyncio.get_running_loop() is self._loop
+            here = asyncio.get_running_loop() is self.loop
         except RuntimeError:
             here = False
         if here:
             function(*args)
-        elif not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(function, *args)
+        else:
+            # Nobody is left in a loop that is closed.
+            with suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(function, *args)
 
-    async def next(self) -> str | None:
-        """Return the next change: a kind and its name; `None` at the end."""
-        while not self._pending:
-            if self._is_over:
-                return None
-            self._waiter = self._loop.create_future()
-            await self._waiter
-        change = next(iter(self._pending))
-        del self._pending[change]
-        return change
+    async def next(self) -> tuple[Change, bool] | None:
+        """Return the next change; `None` at the end.
 
-    def _add(self, change: str) -> None:
+        Returns:
+            The change, and whether all are to be told of it, whatever they see.
+        """
+        await self._wait()
         if self._is_over:
+            return None
+        change = next(iter(self._pending))
+        return change, self._pending.pop(change)
+
+    async def take(self) -> dict[Change, bool] | None:
+        """Return all changes that wait, once there are any; `None` at the end."""
+        await self._wait()
+        if self._is_over:
+            return None
+        taken, self._pending = self._pending, {}
+        return taken
+
+    async def _wait(self) -> None:
+        while not (self._pending or self._is_over):
+            self._waiter = self.loop.create_future()
+            await self._waiter
+
+    def _add(self, change: Change, to_all: bool) -> None:  # noqa: FBT001  # `call` has no names
+        if self._is_over or (change.what == "uri" and ANY_URI in self._pending):
             return
-        self._pending[change] = None
-        # A client that does not read has missed something: it is to look anew.
+        self._pending[change] = to_all or self._pending.get(change, False)
         if len(self._pending) > MAX_PENDING:
-            self.end()
+            self._overflow()
         self._wake()
+
+    def _overflow(self) -> None:
+        if self.uris is not None:
+            # A client that does not read has missed something: it is to look anew.
+            self.end()
+            return
+        lists = {
+            change: to_all
+            for change, to_all in self._pending.items()
+            if change.what == "list"
+        }
+        self._pending = {**lists, ANY_URI: True}
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

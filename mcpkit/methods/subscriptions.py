@@ -5,12 +5,13 @@ Spec 2026-07-28, basic/patterns/subscriptions; 2025-11-25, server/resources.
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from mcpkit.components import Component
 from mcpkit.context import Context, Session
 from mcpkit.errors import (
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     HTTPError,
@@ -28,7 +29,8 @@ from mcpkit.protocol.notifications import LIST_CHANGED, SUBSCRIPTION_ID
 from mcpkit.protocol.results import Result
 from mcpkit.registry import ListKind
 from mcpkit.server import Server
-from mcpkit.subscriptions import MAX_URIS, Subscription
+from mcpkit.subscriptions import ANY_URI, MAX_URIS, Change, Subscription
+from mcpkit.visibility import Rule
 
 _FOLLOWED: Final = "session-follows:"
 
@@ -37,29 +39,33 @@ async def listen(server: Server, context: Context) -> Result:
     """Answer `subscriptions/listen`, when it has ended.
 
     Raises:
-        ProtocolError: The filter is malformed; 406, the client takes no stream;
-            503, there are too many of them; -32601, there is no way to stream.
+        ProtocolError: -32602, the filter is malformed; -32601, there is no way to
+            stream.
+        HTTPError: 406, the client takes no stream; 503, there are too many of them,
+            or it would follow too much.
     """
     channel = context.channel
     if channel is None:
         raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
     if not channel.admits_stream:
         raise HTTPError(406, INVALID_REQUEST, "Accept must admit text/event-stream")
+    request_id = context.request_id
     kinds, uris = _read_filter(server, context)
+    acknowledged = notifications.acknowledged(request_id, _honoured(kinds, uris))
+    completed = Result.subscription({SUBSCRIPTION_ID: request_id})
+    # Where nothing is followed, nothing will ever come.
+    if not (kinds or uris):
+        await channel.send(context, acknowledged)
+        return completed
     subscription = server.subscriptions.open(context.principal_id, kinds, uris)
-    news = News(server, context, subscription)
     try:
-        await channel.send(
-            context,
-            notifications.acknowledged(context.request_id, _honoured(kinds, uris)),
-        )
-        # Where nothing is followed, nothing will ever come.
-        if kinds or uris:
-            while (message := await news.next(context.request_id)) is not None:
-                await channel.send(context, message)
+        news = News(server, context, subscription)
+        await channel.send(context, acknowledged)
+        while (message := await news.next(request_id)) is not None:
+            await channel.send(context, message)
     finally:
         server.subscriptions.close(subscription)
-    return Result.subscription({SUBSCRIPTION_ID: context.request_id})
+    return completed
 
 
 class News:
@@ -69,43 +75,73 @@ class News:
         server: The app.
         context: The request that opened the stream.
         subscription: What it follows.
+
+    Attributes:
+        context: The request that asked last to be told.
     """
 
     def __init__(
         self, server: Server, context: Context, subscription: Subscription
     ) -> None:
         self._server = server
-        self._context = context
+        self.context = context
         self._subscription = subscription
         self._lists = {kind: self._listed(kind) for kind in subscription.kinds}
 
-    async def next(self, request_id: RequestId | None = None) -> dict[str, Any] | None:
+    async def next(self, request_id: RequestId) -> dict[str, Any] | None:
         """Return the notification of the next change; `None` at the end.
 
         Args:
-            request_id: The id that it carries, of a modern subscription.
+            request_id: The id of the subscription.
         """
-        while (change := await self._subscription.next()) is not None:
-            what, _, name = change.partition(" ")
-            if what == "list" and self._is_other(name):
-                return notifications.list_changed(name, request_id)
-            if what == "uri" and await self._may_know(name):
-                return notifications.resource_updated(name, request_id)
+        while (told := await self._subscription.next()) is not None:
+            change, to_all = told
+            if change.what == "list" and (self._is_other(change.name) or to_all):
+                return notifications.list_changed(change.name, request_id)
+            if change.what == "uri" and self._may_read(change.name):
+                return notifications.resource_updated(change.name, request_id)
         return None
+
+    async def take(self, session: Session) -> list[dict[str, Any]] | None:
+        """Return the notifications of all changes that wait; `None` at the end.
+
+        Args:
+            session: The legacy session, which says what resources it follows.
+        """
+        changes = await self._subscription.take()
+        if changes is None:
+            return None
+        lists = [
+            notifications.list_changed(change.name)
+            for change, to_all in changes.items()
+            if change.what == "list" and (self._is_other(change.name) or to_all)
+        ]
+        updated = [
+            notifications.resource_updated(uri)
+            for uri in await self._followed(session, changes)
+            if self._may_read(uri)
+        ]
+        return lists + updated
+
+    async def _followed(
+        self, session: Session, changes: Collection[Change]
+    ) -> list[str]:
+        """Return the resources that have changed and that a session follows."""
+        uris = {change.name for change in changes if change.what == "uri"}
+        if not uris:
+            return []
+        following = await followed(self._server, session)
+        if ANY_URI in changes:
+            return following
+        return [uri for uri in following if uri in uris]
 
     def _is_other(self, kind: Any) -> bool:
         """Whether a list is another for the caller, and not for others alone."""
         before, self._lists[kind] = self._lists[kind], self._listed(kind)
-        # Those who see all are told of all, changes elsewhere among them.
-        if not self._server.registry.rules(kind):
-            return True
         return before != self._lists[kind]
 
-    async def _may_know(self, uri: str) -> bool:
-        if not may_read(self._server, self._context, uri):
-            return False
-        session = self._context.session
-        return session is None or uri in await followed(self._server, session)
+    def _may_read(self, uri: str) -> bool:
+        return may_read(self._server, self.context, uri)
 
     def _listed(self, kind: ListKind) -> list[Component]:
         registry = self._server.registry
@@ -114,12 +150,17 @@ class News:
             "prompts": [registry.prompts],
             "resources": [registry.resources, registry.templates],
         }
-        return [
-            component
-            for components in kept[kind]
-            for component in list(components.values())
-            if is_visible(self._server, self._context, component)
-        ]
+        # Each rule is asked once.
+        seen: dict[Rule | None, bool] = {}
+        listed = []
+        for components in kept[kind]:
+            for component in list(components.values()):
+                rule = component.visible
+                if rule not in seen:
+                    seen[rule] = is_visible(self._server, self.context, component)
+                if seen[rule]:
+                    listed.append(component)
+        return listed
 
 
 def may_read(server: Server, context: Context, uri: str) -> bool:
@@ -139,6 +180,7 @@ def _read_filter(
 
     Raises:
         ProtocolError: -32602, it is malformed.
+        HTTPError: 503, it has too many resources.
     """
     wanted = context.params.get("notifications")
     if not is_object(wanted):
@@ -152,9 +194,8 @@ def _read_filter(
             "Invalid params: resourceSubscriptions must be an array of strings"
         )
     if len(uris) > MAX_URIS:
-        raise invalid_params(
-            f"Invalid params: resourceSubscriptions has more than {MAX_URIS} URIs"
-        )
+        fault = f"resourceSubscriptions has more than {MAX_URIS} URIs"
+        raise HTTPError(503, INTERNAL_ERROR, fault)
     kinds: frozenset[Any] = frozenset(
         kind
         for kind, member in LIST_CHANGED.items()
@@ -199,6 +240,11 @@ async def unsubscribe(server: Server, context: Context) -> Result:
     return Result.wire({})
 
 
+async def unfollow(server: Server, session: Session) -> None:
+    """Forget what a session follows: it has ended."""
+    await _change(server, session, lambda _: [])
+
+
 async def followed(server: Server, session: Session) -> list[str]:
     """Return the resources that a legacy session follows."""
     uris: list[str] = json.loads(
@@ -218,6 +264,10 @@ async def _change(
     key, ttl = _FOLLOWED + session.id, session.expires - time.time()
     while True:
         old = await server.backend.get(key)
-        new = json.dumps(change(json.loads(old or "[]")))
+        before = json.loads(old or "[]")
+        after = change(before)
+        if after == before:
+            return
+        new = json.dumps(after) if after else None
         if await server.backend.replace(key, old, new, ttl):
             return
