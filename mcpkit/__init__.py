@@ -22,6 +22,7 @@ from mcpkit.errors import (
     SetupError,
     ToolError,
 )
+from mcpkit.logs import LogHandler
 from mcpkit.protocol.content import Message, ResourceLink, Text
 from mcpkit.protocol.methods import methods
 from mcpkit.protocol.results import Cache, Result
@@ -54,6 +55,7 @@ __all__ = [
     "Header",
     "Image",
     "ListRoots",
+    "LogHandler",
     "MCPKitError",
     "MemoryBackend",
     "Message",

@@ -186,7 +186,9 @@ class Context:
         conversation: What was asked, or kept, until now.
         round: Which round of questions this is, from 1.
         loop: The event loop of the request, for a handler in a thread.
-        records: What of the standard library's logging is being sent.
+        is_stream: It opened a stream of notifications, and is answered when that ends.
+        took: How long the method took, in seconds, within middleware; `None` while it
+            has not run.
         outcome: What came of it: a result or an error; `None` until then, and when
             it was cancelled.
     """
@@ -203,18 +205,19 @@ class Context:
         "headers",
         "input",
         "is_retry",
+        "is_stream",
         "loop",
         "method",
         "opened",
         "outcome",
         "params",
         "principal",
-        "records",
         "request_id",
         "revision",
         "round",
         "scope",
         "session",
+        "took",
         "view",
     )
 
@@ -254,7 +257,8 @@ class Context:
         self.conversation: Conversation | None = None
         self.round = 1
         self.loop: asyncio.AbstractEventLoop | None = None
-        self.records: set[asyncio.Task[None]] | None = None
+        self.is_stream = False
+        self.took: float | None = None
         self.outcome: Result | Encoded | Exception | None = None
         self._reported: float | None = None
         self._waits: set[Future[Any]] | None = None

@@ -31,7 +31,7 @@ from mcpkit.errors import (
     RequestCancelledError,
     ScopeError,
 )
-from mcpkit.logs import LogHandler, flush, follow
+from mcpkit.logs import LogHandler, followed
 from mcpkit.methods.common import invalid_params, read_cursor, read_view
 from mcpkit.methods.lifecycle import find_session, seal_session
 from mcpkit.methods.routing import SERVED_BY
@@ -178,7 +178,9 @@ async def dispatch(
             session = await _check_session(message, app, headers, principal, session)
             revision = legacy_revision(headers, _version_of(session))
         elif kind == "request":
-            revision = check_modern(message, headers, eras=eras)
+            revision = check_modern(
+                message, headers, eras=eras, methods=app.methods
+            )
         else:
             revision = check_modern_notification(message, headers, eras=eras)
     except SessionError as error:
@@ -199,7 +201,7 @@ async def dispatch(
             channel=channel,
         )
         watched = app.telemetry.listeners or app.options.access_log
-        answer = _observed if watched or LogHandler.is_used else _answer
+        answer = _observed if watched or LogHandler.in_use else _answer
         return await answer(app, context, cleans_up=cleans_up)
     return _received(app, message, kind, era, session, principal, scope)
 
@@ -289,19 +291,19 @@ def _malformed(fault: str) -> Response:
 
 
 async def _observed(app: Server, context: Context, *, cleans_up: bool) -> Reply:
-    """Answer a request, and tell of it."""
+    """Answer a request, and tell of it, whatever comes of it."""
     began = time.perf_counter()
-    if LogHandler.is_used:
-        follow(context)
-    reply = await _answer(app, context, cleans_up=cleans_up)
-    if LogHandler.is_used:
-        await flush(context)
-    seconds = time.perf_counter() - began
-    if app.options.access_log:
-        observing.write(context, seconds)
-    if app.telemetry.listeners:
-        observing.tell(app.telemetry, context, seconds)
-    return reply
+    try:
+        if not LogHandler.in_use:
+            return await _answer(app, context, cleans_up=cleans_up)
+        answer = partial(_answer, app, context, cleans_up=cleans_up)
+        return await followed(app, context, answer)
+    finally:
+        seconds = time.perf_counter() - began
+        if app.options.access_log:
+            observing.write(context, seconds)
+        if app.telemetry.listeners:
+            observing.tell(app, context, seconds)
 
 
 async def _answer(app: Server, context: Context, *, cleans_up: bool) -> Reply:
@@ -333,20 +335,46 @@ async def _answer(app: Server, context: Context, *, cleans_up: bool) -> Reply:
 
 async def _through(app: Server, context: Context) -> Result:
     """Run a method with the middleware around it, the first outermost."""
-
-    async def serve() -> Result:
-        method = _admit(app, context)
-        if method.listing:
-            _view(app, context, method)
-        return await SERVED_BY[context.method](app, context)
-
-    call: Callable[[], Awaitable[Result]] = serve
+    if not is_object(context.params):
+        # It is told what is wrong, and nobody else has to look out for it.
+        _admit(app, context)
+    if context.method == "initialize":
+        # The id of the session is in a header, which a stream would be sent before.
+        context.channel = None
+    call: Callable[[], Awaitable[Result]] = partial(_served, app, context)
     for middleware in reversed(app.middlewares):
         call = partial(middleware, context, call)
-    result = await call()
+    try:
+        result = await call()
+    except (Exception, asyncio.CancelledError, GeneratorExit):
+        raise
+    # An exit ends its request alone, and only a handler is run again with answers.
+    except BaseException as error:
+        fault = f"middleware can't exit or ask its client: {type(error).__name__}"
+        raise RuntimeError(fault) from error
     if not isinstance(result, Result):
         raise TypeError(f"middleware returns a Result, not {type(result).__name__}")
     return result
+
+
+async def _served(app: Server, context: Context) -> Result:
+    """Run a method for the middleware around it, which may do so again."""
+    await _end_cleanup(context)
+    method = _admit(app, context)
+    if method.listing:
+        _view(app, context, method)
+    began = time.perf_counter()
+    try:
+        return await SERVED_BY[context.method](app, context)
+    finally:
+        context.took = time.perf_counter() - began
+
+
+async def _end_cleanup(context: Context) -> None:
+    """End what an earlier run of a method left open for its answer."""
+    cleanup, context.cleanup = context.cleanup, None
+    if cleanup is not None:
+        await cleanup.finish()
 
 
 def _stopped_with(error: Exception, context: Context) -> Reply:
@@ -382,7 +410,7 @@ def _admit(app: Server, context: Context) -> Method:
     Raises:
         ProtocolError: -32601, there is no such method; -32602, no such params.
     """
-    method = METHODS.get(context.method)
+    method = app.methods.get(context.method)
     if (
         method is None
         or context.revision.era not in method.eras
@@ -390,6 +418,8 @@ def _admit(app: Server, context: Context) -> Method:
         or not (method.capability is None or app.has(method.capability))
     ):
         raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
+    if method.extension is not None:
+        check_extension(context, method.extension)
     if not is_object(context.params):
         raise invalid_params("Invalid params: params must be an object")
     return method
@@ -463,7 +493,7 @@ def _shape(app: Server, context: Context, result: Result) -> dict[str, Any]:
         result,
         server_info=app.info,
         cache=options.caches.get(context.method, options.cache),
-        retry=context.is_retry and METHODS[context.method].may_ask,
+        retry=context.is_retry and app.methods[context.method].may_ask,
     )
 
 

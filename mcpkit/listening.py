@@ -17,6 +17,7 @@ from typing import Any, Final
 from mcpkit.context import Context, Session
 from mcpkit.exchange import RETRY_MS, Exchange
 from mcpkit.methods.subscriptions import News
+from mcpkit.observing import streaming
 from mcpkit.protocol import sse
 from mcpkit.protocol.jsonrpc import encode
 from mcpkit.protocol.notifications import LIST_CHANGED
@@ -76,7 +77,7 @@ class Listening:
         """End what a session hears: it has ended."""
         listener = self._sessions.get(session_id)
         if listener is not None:
-            listener.subscription.end()
+            listener.subscription.end("session")
 
     def _listen(self, context: Context, session: Session) -> "_Listener":
         server = self._server
@@ -104,6 +105,7 @@ class _Listener:
         subscription: Subscription,
     ) -> None:
         self.subscription = subscription
+        self._telemetry = server.telemetry
         self._subscriptions = server.subscriptions
         self._news = News(server, context, subscription)
         self._buffer = server.replay.open(session.id, listens=True)
@@ -113,9 +115,9 @@ class _Listener:
         self._connections: list[asyncio.Event] = []
         self._lingering: asyncio.TimerHandle | None = None
         self._expiry = asyncio.get_running_loop().call_later(
-            session.expires - time.time(), subscription.end
+            session.expires - time.time(), subscription.end, "session"
         )
-        self.task = asyncio.create_task(self._listen(session))
+        self.task = asyncio.create_task(self._listen(context, session))
 
     def forget(self) -> None:
         """Let go of what is held while the session listens."""
@@ -147,11 +149,13 @@ class _Listener:
         finally:
             self._leave(turn)
 
-    async def _listen(self, session: Session) -> None:
+    async def _listen(self, context: Context, session: Session) -> None:
         try:
-            while (messages := await self._news.take(session)) is not None:
-                for message in messages:
-                    self._buffer.append(encode(message))
+            with streaming(self._telemetry, context) as stream:
+                while (messages := await self._news.take(session)) is not None:
+                    for message in messages:
+                        self._buffer.append(encode(message))
+                stream.reason = self.subscription.reason
         # The backend may fail. Its client comes back, and is listened for anew.
         except Exception as error:  # noqa: BLE001
             logger.error("a session can't be told of changes", exc_info=error)
@@ -208,7 +212,7 @@ class _Listener:
         elif not self.task.done():
             self._subscriptions.leave(self.subscription)
             loop = asyncio.get_running_loop()
-            self._lingering = loop.call_later(LINGER, self.subscription.end)
+            self._lingering = loop.call_later(LINGER, self.subscription.end, "client")
 
 
 async def _until_closed(

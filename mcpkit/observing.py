@@ -1,17 +1,29 @@
 """What of a request is told to those who listen, and written to the log."""
 
+import asyncio
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
 from mcpkit.context import Context
 from mcpkit.errors import INTERNAL_ERROR, ProtocolError
-from mcpkit.protocol.jsonrpc import Encoded
+from mcpkit.protocol.jsonrpc import Encoded, is_object
 from mcpkit.protocol.methods import METHODS
 from mcpkit.protocol.modern import sendable
 from mcpkit.protocol.results import Result
-from mcpkit.telemetry import EventName, Telemetry, access, access_line, trace_keys
+from mcpkit.server import Server
+from mcpkit.telemetry import (
+    EventName,
+    StreamEnd,
+    Telemetry,
+    access,
+    access_line,
+    trace_keys,
+)
 
 _RUNS: Final[Mapping[str, EventName]] = MappingProxyType(
     {
@@ -23,39 +35,87 @@ _RUNS: Final[Mapping[str, EventName]] = MappingProxyType(
 """The events of the methods that run a handler."""
 
 
-def tell(telemetry: Telemetry, context: Context, seconds: float) -> None:
+def tell(server: Server, context: Context, seconds: float) -> None:
     """Tell those who listen what came of a request.
 
     Args:
-        telemetry: Those who listen.
+        server: The app.
         context: The request.
         seconds: How long it took.
     """
-    outcome = context.outcome
+    # A stream is told of by its own events: its life is no latency.
+    if context.is_stream:
+        return
+    emit, outcome = server.telemetry.emit, context.outcome
     about = {"method": context.method, "target": target_of(context), **spoken(context)}
     if outcome is None:
-        telemetry.emit("request.cancelled", **about)
+        emit("request.cancelled", **about)
         return
     code = _code_of(context, outcome)
-    event = _RUNS.get(context.method)
-    if event is not None:
-        run = {key: value for key, value in about.items() if key != "method"}
-        status = "error" if code is not None or _is_failure(outcome) else "ok"
-        telemetry.emit(event, seconds, **run, status=status, code=code)
+    _tell_run(server, context, outcome, seconds, code)
     if isinstance(outcome, Result) and outcome.kind == "input_required":
         questions = len(outcome.value.get("inputRequests", ()))
-        telemetry.emit("mrtr.input_required", **about, questions=questions)
-    # A stream is told of by its own events: its life is no latency.
-    if context.method != "subscriptions/listen" or code is not None:
-        status = "ok" if code is None else "error"
-        telemetry.emit(
-            "request.stop",
-            seconds,
-            **about,
-            **trace_keys(context.meta),
-            status=status,
-            code=code,
-        )
+        emit("mrtr.input_required", **about, questions=questions)
+    status = "ok" if code is None else "error"
+    trace = _trace(context)
+    emit("request.stop", seconds, **about, **trace, status=status, code=code)
+
+
+def _tell_run(
+    server: Server, context: Context, outcome: Any, seconds: float, code: int | None
+) -> None:
+    """Tell of the handler that a request has run, where middleware has let it."""
+    event = _RUNS.get(context.method)
+    if event is None or (server.middlewares and context.took is None):
+        return
+    failed = code is not None or _is_failure(outcome)
+    server.telemetry.emit(
+        event,
+        seconds if context.took is None else context.took,
+        target=target_of(context),
+        **spoken(context),
+        status="error" if failed else "ok",
+        code=code,
+    )
+
+
+@dataclass(slots=True)
+class Stream:
+    """A stream of notifications that is open.
+
+    Attributes:
+        reason: Why it ends.
+    """
+
+    reason: StreamEnd
+
+
+@contextmanager
+def streaming(telemetry: Telemetry, context: Context) -> Iterator[Stream]:
+    """Tell those who listen of a stream of notifications, when it opens and ends.
+
+    Args:
+        telemetry: Those who listen.
+        context: The request that opens it.
+
+    Yields:
+        The stream, which is to be told why it ends.
+    """
+    stream, began = Stream("client"), time.perf_counter()
+    context.is_stream = True
+    about = {"method": context.method, **spoken(context), **_trace(context)}
+    telemetry.emit("subscription.start", **about)
+    try:
+        yield stream
+    except asyncio.CancelledError:
+        stream.reason = "client"
+        raise
+    except BaseException:
+        stream.reason = "error"
+        raise
+    finally:
+        seconds = time.perf_counter() - began
+        telemetry.emit("subscription.stop", seconds, **about, reason=stream.reason)
 
 
 def write(context: Context, seconds: float) -> None:
@@ -80,7 +140,7 @@ def write(context: Context, seconds: float) -> None:
 def target_of(context: Context) -> str | None:
     """Return the name of the tool or prompt, or the URI of the resource."""
     method = METHODS.get(context.method)
-    if method is None or method.named_by is None:
+    if method is None or method.named_by is None or not is_object(context.params):
         return None
     target = context.params.get(method.named_by)
     return target if isinstance(target, str) else None
@@ -89,6 +149,10 @@ def target_of(context: Context) -> str | None:
 def spoken(context: Context) -> dict[str, Any]:
     """Return the era and the version that the client speaks."""
     return {"era": context.era, "version": context.revision.version}
+
+
+def _trace(context: Context) -> dict[str, str]:
+    return trace_keys(context.meta) if is_object(context.params) else {}
 
 
 def _code_of(context: Context, outcome: Any) -> int | None:
@@ -101,6 +165,6 @@ def _code_of(context: Context, outcome: Any) -> int | None:
 
 
 def _is_failure(outcome: Any) -> bool:
-    if outcome.kind == "raw":
+    if outcome.kind in ("raw", "wire"):
         return bool(outcome.value.get("isError"))
     return bool(outcome.kind == "error")

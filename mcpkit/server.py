@@ -19,11 +19,13 @@ from mcpkit.bus import Bus
 from mcpkit.components import Component
 from mcpkit.context import Context, Session
 from mcpkit.errors import SetupError
+from mcpkit.extensions.base import Extension, Serve
 from mcpkit.pending import Questions
 from mcpkit.protocol.capabilities import server_capabilities
 from mcpkit.protocol.content import without_none
 from mcpkit.protocol.inputs import Journal
 from mcpkit.protocol.jsonrpc import ResponseTemplate
+from mcpkit.protocol.methods import METHODS, Method
 from mcpkit.protocol.modern import cacheable_methods, default_cache
 from mcpkit.protocol.notifications import LIST_CHANGED
 from mcpkit.protocol.results import Cache, Result
@@ -140,6 +142,9 @@ class Server(Toolbox):
         threads: Where sync handlers run.
         bus: What the workers tell each other.
         telemetry: Those who listen to what happens: `@app.telemetry.listen`.
+        extensions: Those that are installed, by their identifiers.
+        methods: The methods, those of extensions among them.
+        served: What serves the methods of extensions.
         middlewares: What is called around methods, the outermost first.
         running: The requests that wait for something.
         questions: The questions to legacy clients that wait for an answer.
@@ -176,6 +181,9 @@ class Server(Toolbox):
         self.backend: Backend = MemoryBackend() if backend is None else backend
         self.threads = Threads(threads)
         self.telemetry = Telemetry()
+        self.extensions: dict[str, Extension] = {}
+        self.methods: Mapping[str, Method] = METHODS
+        self.served: dict[str, Serve] = {}
         self.middlewares: tuple[Middleware, ...] = ()
         self.bus = Bus(self.backend, name)
         self.running = Running(self.bus)
@@ -207,16 +215,54 @@ class Server(Toolbox):
         registered = self.registry.capabilities
         if self.options.logging:
             registered |= {"logging"}
-        return server_capabilities(registered, era, custom=self.options.capabilities)
+        custom = dict(self.options.capabilities)
+        advertised = {
+            extension.identifier: extension.settings
+            for extension in self.extensions.values()
+            if extension.advertised
+        }
+        if advertised and "extensions" not in custom:
+            custom["extensions"] = advertised
+        return server_capabilities(registered, era, custom=custom)
+
+    def add_extension(self, extension: Extension) -> None:
+        """Install an extension: its methods, results and notifications.
+
+        Raises:
+            SetupError: It is installed already, or another one has something of
+                the same name.
+        """
+        what = f"extension {extension.identifier!r}"
+        if extension.identifier in self.extensions:
+            raise SetupError(f"{what} is installed already")
+        for other in self.extensions.values():
+            for kind in ("methods", "result_types", "filters"):
+                shared = set(getattr(extension, kind)) & set(getattr(other, kind))
+                if shared:
+                    raise SetupError(
+                        f"{what} and {other.identifier!r} both have {min(shared)!r} "
+                        f"among their {kind}"
+                    )
+        self.extensions[extension.identifier] = extension
+        rows = {row.name: row for row in extension.rows()}
+        self.methods = MappingProxyType({**self.methods, **rows})
+        self.served |= extension.served()
+        # What was answered does not name it.
+        self.registry.answers.clear()
 
     def middleware(self, function: M) -> M:
         """Call a function around the method of each request.
 
         It is given the request as a `Context`, and a function that goes on and
-        returns the `Result`. It may return another one, or raise a `ProtocolError`
-        to refuse. A handler that asks its client runs in several requests. What is
-        added first is outermost. While there is any, lists are built anew for each
-        request.
+        returns the `Result`. It may return another one, raise a `ProtocolError` to
+        refuse, or change `ctx.params` before it goes on: those of a tool are checked
+        after that, and the headers of HTTP before. What else it raises is logged,
+        and is -32603 to the client.
+
+        A handler that asks its client is called in each round, and middleware with
+        it; middleware itself can't ask. Around `subscriptions/listen` it is there
+        until the stream ends. What is added first is outermost. While there is any,
+        lists are built anew for each request.
 
         Example:
             >>> from mcpkit import App, ProtocolError
@@ -230,17 +276,17 @@ class Server(Toolbox):
         Raises:
             SetupError: It is no async function of the two.
         """
+        shape = "async def name(ctx, call_next)"
         if not is_async(function):
             raise SetupError(
-                f"middleware {function!r} is an async function: "
-                "async def name(ctx, call_next)"
+                f"middleware is an async function, {shape}, not {function!r}"
             )
         try:
             inspect.signature(function).bind(None, None)
         except TypeError as error:
             raise SetupError(
                 f"middleware {function!r} takes a context and what comes next: "
-                f"async def name(ctx, call_next) ({error})"
+                f"{shape} ({error})"
             ) from error
         self.middlewares = (*self.middlewares, function)
         return function

@@ -21,6 +21,7 @@ from mcpkit.bus import Bus
 from mcpkit.errors import INTERNAL_ERROR, HTTPError
 from mcpkit.registry import ListKind
 from mcpkit.shutdown import on_shutdown
+from mcpkit.telemetry import StreamEnd
 
 MAX_PER_PRINCIPAL: Final = 100
 """How many streams one principal may have open."""
@@ -158,7 +159,7 @@ class Subscriptions:
             return
         if not may_go:
             raise HTTPError(503, INTERNAL_ERROR, "Too many open streams")
-        may_go[0].end()
+        may_go[0].end("evicted")
         self.close(may_go[0])
 
 
@@ -170,6 +171,7 @@ class Subscription:
         kinds: The lists that it follows.
         uris: The resources that it follows; `None` for all.
         loop: The event loop that it is read in.
+        reason: Why it has ended, once it has.
         forget: Ends that it is told of a shutdown.
     """
 
@@ -183,6 +185,7 @@ class Subscription:
         self.kinds = kinds
         self.uris = uris
         self.loop = asyncio.get_running_loop()
+        self.reason: StreamEnd = "client"
         self.forget: Callable[[], None]
         # Each with whether all are told of it, whatever they see.
         self._pending: dict[Change, bool] = {}
@@ -193,8 +196,10 @@ class Subscription:
         """Tell of a change, from any thread."""
         self.call(self._add, change, to_all)
 
-    def end(self) -> None:
+    def end(self, reason: StreamEnd = "shutdown") -> None:
         """End the stream; what waits in it is dropped."""
+        if not self._is_over:
+            self.reason = reason
         self._is_over = True
         self._pending.clear()
         self._wake()
@@ -248,7 +253,7 @@ class Subscription:
     def _overflow(self) -> None:
         if self.uris is not None:
             # A client that does not read has missed something: it is to look anew.
-            self.end()
+            self.end("overflow")
             return
         lists = {
             change: to_all

@@ -1,7 +1,7 @@
 """What happens in an app, told to those who listen.
 
     request.stop          a request was answered; it took `duration`
-    tool.execute          a tool was called; `duration` is that of the tool
+    tool.execute          a tool was called; `duration` has no middleware in it
     resource.read         a resource was read
     prompt.get            a prompt was asked for
     mrtr.input_required   an answer asks the client for input
@@ -34,6 +34,10 @@ EventName: TypeAlias = Literal[
     "subscription.start",
     "subscription.stop",
     "request.cancelled",
+]
+
+StreamEnd: TypeAlias = Literal[
+    "client", "empty", "error", "evicted", "overflow", "session", "shutdown"
 ]
 
 TRACE_KEYS: Final = ("traceparent", "tracestate", "baggage")
@@ -69,7 +73,14 @@ EVENTS: Final[Mapping[EventName, tuple[str, ...]]] = MappingProxyType(
     code          the code of a JSON-RPC error
     era, version  "modern" or "legacy", and the version of the protocol
     questions     how many input requests the answer has
-    reason        why a stream ended
+    reason        why a stream ended:
+                  "client"    it closed the stream, or did not come back to it
+                  "session"   the legacy session has ended
+                  "shutdown"  the app ends
+                  "empty"     there is nothing of what was asked for to follow
+                  "overflow"  the client reads too slowly
+                  "evicted"   there were too many, and nobody was connected to it
+                  "error"     something failed
     traceparent, tracestate, baggage  the trace, as the client sent it
 """
 

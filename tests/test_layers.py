@@ -64,7 +64,7 @@ LAYERS: tuple[set[str], ...] = (
     {"mcpkit.subscriptions"},
     {"mcpkit.otel", "mcpkit.toolbox"},
     {"mcpkit.server"},
-    {"mcpkit.methods.common"},
+    {"mcpkit.methods.common", "mcpkit.observing"},
     {
         "mcpkit.methods.completion",
         "mcpkit.methods.discover",
@@ -76,7 +76,6 @@ LAYERS: tuple[set[str], ...] = (
     },
     {"mcpkit.methods"},
     {"mcpkit.methods.routing"},
-    {"mcpkit.observing"},
     {"mcpkit.dispatch"},
     {"mcpkit.guard", "mcpkit.lifespan"},
     {"mcpkit.exchange"},

@@ -23,6 +23,7 @@ from mcpkit.methods.common import (
     is_visible,
     string_param,
 )
+from mcpkit.observing import streaming
 from mcpkit.protocol import notifications
 from mcpkit.protocol.jsonrpc import RequestId, is_object
 from mcpkit.protocol.notifications import LIST_CHANGED, SUBSCRIPTION_ID
@@ -55,14 +56,18 @@ async def listen(server: Server, context: Context) -> Result:
     completed = Result.subscription({SUBSCRIPTION_ID: request_id})
     # Where nothing is followed, nothing will ever come.
     if not (kinds or uris):
-        await channel.send(context, acknowledged)
+        with streaming(server.telemetry, context) as stream:
+            await channel.send(context, acknowledged)
+            stream.reason = "empty"
         return completed
     subscription = server.subscriptions.open(context.principal_id, kinds, uris)
     try:
-        news = News(server, context, subscription)
-        await channel.send(context, acknowledged)
-        while (message := await news.next(request_id)) is not None:
-            await channel.send(context, message)
+        with streaming(server.telemetry, context) as stream:
+            news = News(server, context, subscription)
+            await channel.send(context, acknowledged)
+            while (message := await news.next(request_id)) is not None:
+                await channel.send(context, message)
+            stream.reason = subscription.reason
     finally:
         server.subscriptions.close(subscription)
     return completed
