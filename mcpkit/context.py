@@ -56,6 +56,13 @@ class Channel(Protocol):
     def admits_stream(self) -> bool:
         """Whether the client takes messages before its response."""
 
+    @property
+    def away_since(self) -> float | None:
+        """Since when the client has no connection over which they come.
+
+        By `time.monotonic`; `None` while it has one, and where that can't be told.
+        """
+
     async def send(self, context: "Context", message: Mapping[str, Any]) -> None:
         """Send a message, before the response to a request.
 
@@ -98,8 +105,11 @@ class Conversation(Protocol):
     async def carry(self, requests: Mapping[str, Any]) -> dict[str, Any]:
         """Send input requests to a legacy client, and return its responses by key."""
 
-    async def once(self, key: str, work: Callable[[], Any]) -> Any:
+    async def once(self, key: str, work: "partial[Any]") -> Any:
         """Return what the work came to, now or in an earlier round."""
+
+    async def finish(self) -> None:
+        """Wait for what the handler does once, when it was stopped meanwhile."""
 
 
 class Host(Protocol):
@@ -306,6 +316,16 @@ class Context:
             return _NOTHING
         # A copy: the session is that of other requests too.
         return deepcopy(self.session.capabilities)
+
+    def extension(self, identifier: str) -> Mapping[str, Any] | None:
+        """Return what the client declared of an extension, if it has it.
+
+        Args:
+            identifier: The extension, such as `io.modelcontextprotocol/ui`.
+        """
+        declared = self.client_capabilities.get("extensions")
+        settings = declared.get(identifier) if is_object(declared) else None
+        return settings if is_object(settings) else None
 
     @property
     def log_level(self) -> str | None:

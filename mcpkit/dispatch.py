@@ -32,7 +32,12 @@ from mcpkit.errors import (
     ScopeError,
 )
 from mcpkit.logs import LogHandler, followed
-from mcpkit.methods.common import invalid_params, read_cursor, read_view
+from mcpkit.methods.common import (
+    check_extension,
+    invalid_params,
+    read_cursor,
+    read_view,
+)
 from mcpkit.methods.lifecycle import find_session, seal_session
 from mcpkit.methods.routing import SERVED_BY
 from mcpkit.protocol import headers as routing, jsonrpc, legacy, modern
@@ -178,9 +183,7 @@ async def dispatch(
             session = await _check_session(message, app, headers, principal, session)
             revision = legacy_revision(headers, _version_of(session))
         elif kind == "request":
-            revision = check_modern(
-                message, headers, eras=eras, methods=app.methods
-            )
+            revision = check_modern(message, headers, eras=eras, methods=app.methods)
         else:
             revision = check_modern_notification(message, headers, eras=eras)
     except SessionError as error:
@@ -312,7 +315,9 @@ async def _answer(app: Server, context: Context, *, cleans_up: bool) -> Reply:
         serve: Serve = _through
         if not app.middlewares:
             method = _admit(app, context)
-            serve = _listed if method.listing else SERVED_BY[context.method]
+            serve = SERVED_BY.get(context.method, _extended)
+            if method.listing:
+                serve = _listed
         work = serve(app, context)
         try:
             waits_for = work.send(None)
@@ -365,9 +370,19 @@ async def _served(app: Server, context: Context) -> Result:
         _view(app, context, method)
     began = time.perf_counter()
     try:
-        return await SERVED_BY[context.method](app, context)
+        return await SERVED_BY.get(context.method, _extended)(app, context)
     finally:
         context.took = time.perf_counter() - began
+
+
+async def _extended(app: Server, context: Context) -> Result:
+    """Run the method of an extension."""
+    result = await app.served[context.method](context)
+    if isinstance(result, Result):
+        return result
+    if not isinstance(result, Mapping):
+        raise TypeError(f"it returned a {type(result).__name__}, and no result")
+    return Result.wire(result)
 
 
 async def _end_cleanup(context: Context) -> None:

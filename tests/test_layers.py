@@ -55,6 +55,9 @@ LAYERS: tuple[set[str], ...] = (
     },
     {
         "mcpkit.backends.memory",
+        "mcpkit.effects",
+        "mcpkit.extensions",
+        "mcpkit.extensions.base",
         "mcpkit.given",
         "mcpkit.variables",
         "mcpkit.visibility",

@@ -14,8 +14,11 @@ from mcpkit.errors import (
     ScopeError,
 )
 from mcpkit.faults import find_non_finite
-from mcpkit.protocol.capabilities import check_capabilities
-from mcpkit.protocol.inputs import Journal, required_capabilities
+from mcpkit.protocol.capabilities import (
+    check_capabilities,
+    missing_capabilities_error,
+)
+from mcpkit.protocol.inputs import MAX_QUESTIONS, Journal, required_capabilities
 from mcpkit.protocol.jsonrpc import is_object
 from mcpkit.protocol.results import Kind, Result
 from mcpkit.protocol.sealing import SealError
@@ -179,6 +182,16 @@ def check_scopes(component: Component, context: Context) -> None:
         raise ScopeError(component.scopes)
 
 
+def check_extension(context: Context, identifier: str) -> None:
+    """Refuse a client that did not declare an extension.
+
+    Raises:
+        ProtocolError: -32021, with the extension in its data.
+    """
+    if context.extension(identifier) is None:
+        raise missing_capabilities_error({"extensions": {identifier: {}}})
+
+
 def check_client(component: Component, context: Context) -> None:
     """Refuse a client that can't answer what the component can't do without.
 
@@ -271,7 +284,7 @@ async def read_answers(
         raise invalid_params(
             "Invalid params: inputResponses must be an object of objects"
         )
-    state = None
+    state, responses = None, dict(answers or {})
     token = params.get("requestState")
     if token is not None:
         binding = _binding(server, context, target, arguments)
@@ -281,10 +294,10 @@ async def read_answers(
         except (SealError, ValueError) as error:
             logger.info("%s: requestState is refused: %s", context.method, error)
             raise invalid_params("Invalid or expired requestState") from error
-        state = kept[1]
+        state, responses = kept[1], {**kept[2], **responses}
         context.conversation = server.converse(context, journal)
         context.round = journal.round
-    context.input = Input(answers or {}, state)
+    context.input = Input(responses, state)
 
 
 async def settle(
@@ -314,13 +327,13 @@ async def settle(
     requests = result.value.get("inputRequests", {})
     state = result.value.get("requestState")
     try:
-        required = required_capabilities(requests)
-        if context.era == "legacy":
-            await _carry(server, context, requests, state)
-            return await again(server, context)
+        required = _required(requests, state)
     except ValueError as error:
         server.fault(context, f"the questions of {target!r} are malformed", error)
         raise internal_error() from error
+    if context.era == "legacy":
+        await _carry(server, context, requests, state, target)
+        return await again(server, context)
     check_capabilities(required, context.client_capabilities)
     if state is None and context.conversation is None:
         return result
@@ -328,15 +341,32 @@ async def settle(
     return Result.input_required(result.value.get("inputRequests"), token)
 
 
+def _required(requests: Mapping[str, Any], state: Any) -> dict[str, Any]:
+    if not requests and state is None:
+        raise ValueError("there is no question, and no state")
+    if len(requests) > MAX_QUESTIONS:
+        raise ValueError(f"a round has at most {MAX_QUESTIONS} questions")
+    return required_capabilities(requests)
+
+
 async def _carry(
-    server: Server, context: Context, requests: Mapping[str, Any], state: Any
+    server: Server,
+    context: Context,
+    requests: Mapping[str, Any],
+    state: Any,
+    target: str,
 ) -> None:
     """Ask a legacy client, and put its answers where a retry would have them."""
-    conversation = context.conversation or server.converse(context)
-    context.conversation = conversation
-    responses = await conversation.carry(requests)
-    conversation.journal.advance()
-    context.round = conversation.journal.round
+    # What the function had is not held while a user thinks.
+    cleanup, context.cleanup = context.cleanup, None
+    if cleanup is not None:
+        await cleanup.finish()
+    journal = _journal(context)
+    _advance(server, context, journal, target)
+    # Another one, which counts the questions of the next round from the first.
+    context.conversation = server.converse(context, journal)
+    responses = await context.conversation.carry(requests)
+    context.round = journal.round
     context.input = Input(responses, state)
 
 
@@ -347,20 +377,44 @@ def _sealed(
     target: str,
     arguments: Mapping[str, Any],
 ) -> str:
-    journal = (
-        Journal() if context.conversation is None else context.conversation.journal
-    )
+    journal = _journal(context)
     if journal.changed:
         logger.warning(
             "the questions of %r are not those of the round before: they are asked "
             "again",
             target,
         )
+    _advance(server, context, journal, target)
+    binding = _binding(server, context, target, arguments)
+    try:
+        kept = [journal.dump(), state, _responses(context, journal)]
+        return server.seal_state(binding, kept)
+    except SealError as error:
+        server.fault(context, f"{target!r} can't go on asking", error)
+        raise internal_error() from error
+
+
+def _responses(context: Context, journal: Journal) -> dict[str, Any]:
+    """Return what a function that was stopped is given again when it is called again.
+
+    One that builds its questions by itself may ask others with the context.
+    """
+    conversation = context.conversation
+    if conversation is None or not conversation.asked:
+        return {}
+    responses = context.input.responses
+    return {key: responses[key] for key in responses if key not in journal.asked}
+
+
+def _journal(context: Context) -> Journal:
+    conversation = context.conversation
+    return Journal() if conversation is None else conversation.journal
+
+
+def _advance(server: Server, context: Context, journal: Journal, target: str) -> None:
     try:
         journal.advance()
-        binding = _binding(server, context, target, arguments)
-        return server.seal_state(binding, [journal.dump(), state])
-    except (SealError, ValueError) as error:
+    except ValueError as error:
         server.fault(context, f"{target!r} can't go on asking", error)
         raise internal_error() from error
 
@@ -415,7 +469,7 @@ async def run(
 def paused(context: Context) -> Result:
     """Return the result of a handler that was stopped to ask its client something."""
     assert context.conversation is not None  # noqa: S101  # it has asked
-    return Result.input_required(context.conversation.asked)
+    return Result.input_required(context.conversation.asked, context.input.state)
 
 
 def _binding(

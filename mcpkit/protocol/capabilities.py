@@ -89,8 +89,18 @@ def check_capabilities(
     """
     missing = missing_capabilities(required, declared)
     if missing:
-        raise ProtocolError(
-            MISSING_REQUIRED_CLIENT_CAPABILITY,
-            f"Missing required client capability: {', '.join(missing)}",
-            {"requiredCapabilities": missing},
-        )
+        raise missing_capabilities_error(missing)
+
+
+def missing_capabilities_error(missing: Mapping[str, Any]) -> ProtocolError:
+    """Return the error that names what a client lacks.
+
+    Example:
+        >>> missing_capabilities_error({"roots": {}}).code
+        -32021
+    """
+    return ProtocolError(
+        MISSING_REQUIRED_CLIENT_CAPABILITY,
+        f"Missing required client capability: {', '.join(missing)}",
+        {"requiredCapabilities": missing},
+    )

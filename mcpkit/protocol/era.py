@@ -27,7 +27,7 @@ from mcpkit.errors import (
 )
 from mcpkit.protocol import headers as routing
 from mcpkit.protocol.jsonrpc import is_object
-from mcpkit.protocol.methods import METHODS
+from mcpkit.protocol.methods import METHODS, Method
 from mcpkit.protocol.versions import (
     ASSUMED,
     ERAS,
@@ -126,6 +126,7 @@ def check_modern(
     headers: routing.Headers | None = None,
     *,
     eras: frozenset[Era] = ERAS,
+    methods: Mapping[str, Method] = METHODS,
 ) -> Revision:
     """Check a modern request, and return the revision it speaks.
 
@@ -134,6 +135,7 @@ def check_modern(
         headers: The HTTP headers as ASGI has them; `None` under a transport
             that has none, and then nothing is asked of them.
         eras: The eras that the server speaks.
+        methods: The methods that it has.
 
     Raises:
         ProtocolError: -32602, -32020 or -32022, as the module says.
@@ -153,7 +155,7 @@ def check_modern(
     if revision is None or revision.era != "modern" or "modern" not in eras:
         raise unsupported_version(version, eras)
     if headers is not None:
-        routing.check_routing(headers, method, params, METHODS.get(method))
+        routing.check_routing(headers, method, params, methods.get(method))
     return revision
 
 

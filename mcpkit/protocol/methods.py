@@ -26,6 +26,7 @@ class Method:
         may_ask: Its result may ask the client for input.
         named_by: The member of `params` that the `Mcp-Name` header mirrors.
         notification: It is sent without an id, and never answered.
+        extension: The identifier of the extension it belongs to, if any.
         header: Its name, as a header has it.
     """
 
@@ -37,6 +38,7 @@ class Method:
     may_ask: bool = False
     named_by: str | None = None
     notification: bool = False
+    extension: str | None = None
     header: bytes = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,0 +1,1 @@
+"""What an app speaks beyond the protocol itself."""
