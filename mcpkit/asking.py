@@ -10,23 +10,19 @@ Spec 2026-07-28, basic/patterns/mrtr; 2025-11-25, client/elicitation and its kin
 """
 
 import asyncio
-import inspect
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from functools import partial
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, NamedTuple, TypeVar
 
-from pydantic import TypeAdapter
-from pydantic_core import from_json
-
-from mcpkit.context import Context
+from mcpkit.context import Channel, Context, Session
+from mcpkit.effects import Effects
 from mcpkit.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     AnswerError,
     ProtocolError,
 )
-from mcpkit.hints import innermost
 from mcpkit.pending import Questions
 from mcpkit.protocol import jsonrpc, notifications
 from mcpkit.protocol.capabilities import check_capabilities
@@ -39,8 +35,9 @@ from mcpkit.protocol.inputs import (
 from mcpkit.protocol.jsonrpc import is_object
 from mcpkit.protocol.versions import Revision
 from mcpkit.questions import Question
-from mcpkit.signature import is_async
 from mcpkit.threads import Threads
+
+T = TypeVar("T")
 
 NO_CARRIER: Final = "MRTR input requests require protocol 2026-07-28"
 """What a legacy client is told whom nothing can be asked."""
@@ -54,7 +51,7 @@ class PausedError(BaseException):
 
 
 class Conversation:
-    """The questions of one request, and what was kept between its rounds.
+    """The questions of one run of a handler, and what was kept of earlier ones.
 
     Args:
         context: The request.
@@ -80,10 +77,9 @@ class Conversation:
         self.asked: dict[str, Any] = {}
         self._context = context
         self._questions = questions
-        self._threads = threads
         self._seconds = seconds
         self._position = 0
-        self._effects: dict[str, asyncio.Future[Any]] = {}
+        self._effects = Effects(self.journal, threads)
 
     def check(self) -> None:
         """Stop a handler that went on although its client was asked something.
@@ -104,15 +100,26 @@ class Conversation:
                 answer well, several times over; -32603, there is no way to ask.
             AnswerError: A legacy client did not answer.
         """
-        if not 0 < len(questions) + len(self.asked) <= MAX_QUESTIONS:
+        if not 0 < len(questions) <= MAX_QUESTIONS:
             raise ValueError(f"a round has 1 to {MAX_QUESTIONS} questions")
-        requests = {
-            key: _request(question, self._context.revision)
-            for key, question in questions.items()
-        }
-        if self._context.revision.era == "legacy":
-            return await self._ask_now(questions, requests)
-        return self._ask_later(questions, requests)
+        is_legacy = self._context.revision.era == "legacy"
+        if is_legacy:
+            self._carrier()
+        asked = [self._numbered(key, question) for key, question in questions.items()]
+        # Those that a handler asks at the same time take turns, so that their numbers
+        # are the same in each round, whichever are answered by then.
+        await asyncio.sleep(0)
+        answers: dict[str, Any] = {}
+        faults: dict[str, ValueError | None] = {}
+        for one in asked:
+            self._read(one, answers, faults)
+        open_ = [one for one in asked if one.key in faults]
+        if open_:
+            self._check_capabilities({one.key: one.request for one in open_})
+            if not is_legacy:
+                self._pause(open_, faults)
+            answers |= await self._ask_now(open_)
+        return {key: answers[key] for key in questions}
 
     async def carry(self, requests: Mapping[str, Any]) -> dict[str, Any]:
         """Send input requests to a legacy client, and return its responses by key.
@@ -123,75 +130,80 @@ class Conversation:
                 way to ask.
             AnswerError: The client did not answer.
         """
-        self._check_carrier(requests)
-        responses = await asyncio.gather(
-            *(self._send(request) for request in requests.values())
-        )
+        self._carrier()
+        self._check_capabilities(requests)
+        responses = await _together(map(self._send, requests.values()))
         return dict(zip(requests, responses, strict=True))
 
-    async def once(self, key: str, work: Callable[[], Any]) -> Any:
+    async def once(self, key: str, work: "partial[Any]") -> Any:
         """Return what the work came to, now or in an earlier round.
 
         Raises:
+            PausedError: The client was asked something: it is done in a later round.
+            SetupError: It can't be told what the function returns.
             ValueError: The result has no JSON form.
             Exception: Whatever the work raised.
         """
-        if key in self._effects:
-            return await asyncio.shield(self._effects[key])
-        if self.journal.has(key):
-            return _restored(work, self.journal.kept[key])
-        self._effects[key] = effect = asyncio.ensure_future(self._run(work))
+        self.check()
+        return await self._effects.once(key, work)
+
+    async def finish(self) -> None:
+        """Wait for what the handler does once, when it was stopped meanwhile."""
+        await self._effects.finish()
+
+    def _numbered(self, key: str, question: Question[Any]) -> "_Asked":
+        position, self._position = self._position, self._position + 1
+        request = _request(question, self._context.revision)
+        return _Asked(key, position, Journal.digest(request), question, request)
+
+    def _read(
+        self,
+        asked: "_Asked",
+        answers: dict[str, Any],
+        faults: dict[str, ValueError | None],
+    ) -> None:
+        """Note the answer that there is to a question, or what is wrong with it."""
+        response = self._response_to(asked)
+        if response is None:
+            faults[asked.key] = None
+            return
         try:
-            value = await effect
-        finally:
-            del self._effects[key]
-        self.journal.keep(key, from_json(jsonrpc.encode_value(value)))
-        return value
+            answers[asked.key] = asked.question.read(response)
+        except ValueError as error:
+            faults[asked.key] = error
+        else:
+            self.journal.record(asked.position, asked.mark, response)
 
-    async def _run(self, work: Callable[[], Any]) -> Any:
-        if is_async(work):
-            return await work()
-        value = await self._threads.run(work)
-        return await value if inspect.isawaitable(value) else value
+    def _response_to(self, asked: "_Asked") -> Mapping[str, Any] | None:
+        recorded = self.journal.answer_at(asked.position, asked.mark)
+        if recorded is not None:
+            return recorded
+        pending = self.journal.pending_for(asked.position, asked.mark)
+        return (
+            None if pending is None else self._context.input.responses.get(pending[0])
+        )
 
-    def _ask_later(
-        self, questions: Mapping[str, Question[Any]], requests: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Return the answers that the client sent, or stop until it has sent all."""
-        answers: dict[str, Any] = {}
-        unanswered: dict[str, Any] = {}
-        for key, question in questions.items():
-            position, self._position = self._position, self._position + 1
-            mark = Journal.digest(requests[key])
-            try:
-                response = self.journal.answer_at(position, mark)
-                if response is None:
-                    response = self._response_to(position, mark, key)
-                answers[key] = question.read(response)
-            except _UnansweredError as unanswered_as:
-                unanswered[unanswered_as.key] = requests[key]
-            except ValueError as error:
-                sent_as = self.journal.ask(position, mark, key)
-                unanswered[sent_as] = self._again(sent_as, requests[key], error)
-            else:
-                self.journal.record(position, mark, response)
-        if unanswered:
-            self._check_capabilities(unanswered)
-            self.asked |= unanswered
-            raise PausedError
-        return answers
-
-    def _response_to(self, position: int, mark: str, key: str) -> Mapping[str, Any]:
-        """Return what the client answered in this round.
+    def _pause(
+        self, open_: list["_Asked"], faults: Mapping[str, ValueError | None]
+    ) -> None:
+        """Stop the handler, and have the client asked.
 
         Raises:
-            _UnansweredError: Nothing; it has the key to ask under.
+            PausedError: Always, unless there is an error.
+            ProtocolError: -32602, an answer did not fit, as often before.
         """
-        pending = self.journal.pending_for(position, mark)
-        if pending is not None and pending[0] in self._context.input.responses:
-            response: Mapping[str, Any] = self._context.input.responses[pending[0]]
-            return response
-        raise _UnansweredError(self.journal.ask(position, mark, key))
+        if len(open_) + len(self.asked) > MAX_QUESTIONS:
+            # They are asked in the next round.
+            raise PausedError
+        requests: dict[str, Any] = {}
+        for one in open_:
+            key = self.journal.ask(one.position, one.mark, one.key)
+            fault = faults[one.key]
+            requests[key] = (
+                one.request if fault is None else self._again(key, one.request, fault)
+            )
+        self.asked |= requests
+        raise PausedError
 
     def _again(self, key: str, request: Any, fault: ValueError) -> Any:
         """Return a request whose answer did not fit, with the reason in its words."""
@@ -203,27 +215,25 @@ class Conversation:
             ) from error
         return _with_reason(request, fault)
 
-    async def _ask_now(
-        self, questions: Mapping[str, Question[Any]], requests: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    async def _ask_now(self, open_: list["_Asked"]) -> dict[str, Any]:
         """Ask over the stream of the request, and return the answers."""
-        self._check_carrier(requests)
-        answers = await asyncio.gather(
-            *(self._answer(questions[key], requests[key]) for key in questions)
-        )
-        return dict(zip(questions, answers, strict=True))
+        answers = await _together(map(self._answer, open_))
+        return {one.key: answer for one, answer in zip(open_, answers, strict=True)}
 
-    async def _answer(self, question: Question[Any], request: Any) -> Any:
-        asked = request
-        for _ in range(MAX_TRIES):
+    async def _answer(self, asked: "_Asked") -> Any:
+        sent, tries = asked.request, 0
+        while True:
+            response = await self._send(sent)
             try:
-                return question.read(await self._send(asked))
+                answer = asked.question.read(response)
             except ValueError as error:
-                asked = _with_reason(request, error)
-        try:
-            return question.read(await self._send(asked))
-        except ValueError as error:
-            raise AnswerError(f"The client's answer does not fit: {error}") from error
+                if tries == MAX_TRIES:
+                    fault = f"The client's answer does not fit: {error}"
+                    raise AnswerError(fault) from error
+                sent, tries = _with_reason(asked.request, error), tries + 1
+            else:
+                self.journal.record(asked.position, asked.mark, response)
+                return answer
 
     async def _send(self, request: Any) -> Mapping[str, Any]:
         """Send a request to a legacy client, and return the result it answers with.
@@ -232,58 +242,53 @@ class Conversation:
             AnswerError: It answered with an error, or not in time.
         """
         context = self._context
-        assert context.session is not None  # noqa: S101  # `_check_carrier` has seen it
-        sent_as = ""
+        session, channel = self._carrier()
+        sent_as = None
 
         async def send(request_id: str) -> None:
             nonlocal sent_as
             sent_as = request_id
-            assert context.channel is not None  # noqa: S101
             method, params = request["method"], request.get("params", {})
-            await context.channel.send(
-                context, jsonrpc.request(method, params, request_id)
-            )
+            await channel.send(context, jsonrpc.request(method, params, request_id))
 
         try:
             response = await self._questions.ask(
-                context.session.id, send, self._seconds
+                session.id, send, self._seconds, lambda: channel.away_since
             )
-        except (TimeoutError, asyncio.CancelledError) as error:
-            await self._withdraw(sent_as)
-            if isinstance(error, TimeoutError):
-                raise AnswerError("The client did not answer in time") from error
+        except (AnswerError, asyncio.CancelledError):
+            if sent_as is not None and not context.cancelled:
+                reason = "The answer is not waited for any more"
+                await channel.send(context, notifications.cancelled(sent_as, reason))
             raise
         result = response.get("result")
         if not is_object(result):
             raise AnswerError(f"The client did not answer: {_fault(response)}")
         return result
 
-    async def _withdraw(self, request_id: str) -> None:
-        channel = self._context.channel
-        if channel is not None and not self._context.cancelled:
-            reason = "The answer is not waited for any more"
-            await channel.send(
-                self._context, notifications.cancelled(request_id, reason)
-            )
+    def _carrier(self) -> tuple[Session, Channel]:
+        """Return what carries questions to a legacy client.
 
-    def _check_carrier(self, requests: Mapping[str, Any]) -> None:
-        context = self._context
-        channel = context.channel
-        if context.session is None or channel is None or not channel.admits_stream:
+        Raises:
+            ProtocolError: -32603, nothing does.
+        """
+        session, channel = self._context.session, self._context.channel
+        if session is None or channel is None or not channel.admits_stream:
             raise ProtocolError(INTERNAL_ERROR, NO_CARRIER)
-        self._check_capabilities(requests)
+        return session, channel
 
     def _check_capabilities(self, requests: Mapping[str, Any]) -> None:
         required = required_capabilities(requests)
         check_capabilities(required, self._context.client_capabilities)
 
 
-class _UnansweredError(Exception):
-    """A question has no answer yet, and is to be sent under a key."""
+class _Asked(NamedTuple):
+    """A question of a handler, its number and its digest, and its wire form."""
 
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self.key = key
+    key: str
+    position: int
+    mark: str
+    question: Question[Any]
+    request: dict[str, Any]
 
 
 def _request(question: Question[Any], revision: Revision) -> dict[str, Any]:
@@ -312,8 +317,17 @@ def _fault(response: Mapping[str, Any]) -> str:
     return message if isinstance(message, str) else "its response is malformed"
 
 
-def _restored(work: Callable[[], Any], value: Any) -> Any:
-    """Return a kept value, as the type that the function is annotated with."""
-    function = work.func if isinstance(work, partial) else work
-    annotation = get_type_hints(innermost(function)).get("return", Any)
-    return TypeAdapter(annotation).validate_json(jsonrpc.encode(value))
+async def _together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Do several things at once; when one of them fails, the others end first.
+
+    Raises:
+        BaseException: What the first of those that failed raised.
+    """
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

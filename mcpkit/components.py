@@ -535,11 +535,13 @@ async def _outcome(error: BaseException, context: Context) -> BaseException:
     if isinstance(error, GeneratorExit):
         # Nothing can be waited for any more.
         return error
-    stopped = _stopped(context)
+    stopped = await _stopped(context, error)
     cleanup, context.cleanup = context.cleanup, None
-    if cleanup is not None:
+    if cleanup is not None and stopped is not None:
         # Dependencies see an ordinary error, which all of them clean up after.
-        error = await cleanup.fail(stopped or error)
+        await cleanup.abandon(stopped)
+    elif cleanup is not None:
+        error = await cleanup.fail(error)
     if isinstance(stopped, RequestCancelledError):
         # Whatever the handler made of it, nobody waits for an answer.
         outcome: BaseException = asyncio.CancelledError()
@@ -553,15 +555,36 @@ async def _outcome(error: BaseException, context: Context) -> BaseException:
     return outcome
 
 
-def _stopped(context: Context) -> StoppedError | None:
+async def _stopped(context: Context, error: BaseException) -> StoppedError | None:
     """Return why a handler was stopped before its end, if it was."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        return RequestCancelledError()
     conversation = context.conversation
-    if conversation is not None and conversation.asked:
-        return InputRequiredError()
-    return None
+    is_asking = conversation is not None and conversation.asked
+    if conversation is not None and is_asking:
+        try:
+            await conversation.finish()
+        except asyncio.CancelledError as cancelled:
+            error = cancelled
+    if context.cancelled or _is_cancelled(error):
+        return RequestCancelledError()
+    return InputRequiredError() if is_asking else None
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """Whether somebody cancelled the task that raised an error, and led to it."""
+    task = asyncio.current_task()
+    if task is None or not task.cancelling():
+        return False
+    # A group of tasks of which one failed may leave its own as if it were cancelled,
+    # until Python 3.13, and says that its error does not come of that.
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        if isinstance(cause, asyncio.CancelledError):
+            return True
+        seen.add(id(cause))
+        follows = None if cause.__suppress_context__ else cause.__context__
+        cause = cause.__cause__ or follows
+    return False
 
 
 def read_icons(icons: Sequence[Any], what: str) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ basic/transports.
 
 import asyncio
 import re
+import time
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -73,6 +74,7 @@ class Exchange:
     is_over = False
     _began = False
     _is_open = True
+    _left_at: float | None = None
     _buffer: Buffer | None = None
     _turn: Follower | None = None
     _lock: asyncio.Lock | None = None
@@ -99,6 +101,14 @@ class Exchange:
     def admits_stream(self) -> bool:
         """Whether the client takes a stream of events."""
         return accepts(self._headers.get(b"accept"), b"text/event-stream")
+
+    @property
+    def away_since(self) -> float | None:
+        """Since when the client has no connection, by `time.monotonic`.
+
+        One that lost it may come back for the rest over another.
+        """
+        return self._left_at if self._buffer is None else self._buffer.away_since
 
     async def send(self, context: Context, message: Mapping[str, Any]) -> None:
         """Send a message before the response, if the client takes a stream."""
@@ -215,6 +225,7 @@ class Exchange:
     async def _end(self) -> None:
         if self._is_open:
             self._is_open = False
+            self._disconnect()
             await self._transmit({"type": "http.response.body", "body": b""})
 
     async def _transmit(self, message: Message) -> None:
@@ -249,8 +260,14 @@ class Exchange:
         if not self._is_open:
             return
         self._is_open = self.takes_json = False
+        self._disconnect()
         if self._cancel is not None:
             self._cancel()
+
+    def _disconnect(self) -> None:
+        self._left_at = time.monotonic()
+        if self._turn is not None:
+            self._turn.leave()
 
     def _say_something(self, context: Context) -> None:
         loop = asyncio.get_running_loop()

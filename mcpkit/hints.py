@@ -58,6 +58,26 @@ def read_hints(
     return hints
 
 
+def read_return(function: Callable[..., Any], what: str) -> Any:
+    """Return the annotation of what a function returns, resolved; `Any` without one.
+
+    Args:
+        function: A function that was written, and no partial or wrapper.
+        what: What it is for, for messages: "ctx.once('order')".
+
+    Raises:
+        SetupError: The annotation can't be resolved.
+    """
+    annotations = getattr(function, "__annotations__", None) or {}
+    try:
+        return _resolved(annotations.get("return", Any), function, _enclosing(function))
+    except (AttributeError, NameError, SyntaxError, TypeError) as error:
+        raise SetupError(
+            f"{what}: the annotation of what it returns can't be resolved: {error}; "
+            f"{REMEDY}"
+        ) from error
+
+
 def _resolved(
     annotation: Any, target: Callable[..., Any], variables: dict[str, Any]
 ) -> Any:

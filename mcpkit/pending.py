@@ -9,11 +9,15 @@ Spec 2025-11-25, basic/transports: Sending Messages to the Server.
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeAlias
 
 from mcpkit.bus import Bus
 from mcpkit.errors import AnswerError
+
+GRACE: Final = 60.0
+"""How long a client may be away, in seconds, before its answer is not waited for."""
 
 Key: TypeAlias = tuple[str, str]
 
@@ -36,19 +40,22 @@ class Questions:
     async def ask(
         self,
         session_id: str,
-        send: Callable[[str], Any],
+        send: Callable[[str], Awaitable[None]],
         seconds: float,
+        away_since: Callable[[], float | None],
     ) -> Mapping[str, Any]:
         """Ask a question, and wait for the response.
 
         Args:
             session_id: The session of the client.
-            send: Sends the question under an id; awaited.
+            send: Sends the question under an id.
             seconds: How long the client has.
+            away_since: Tells since when the client has no connection over which the
+                question comes, by `time.monotonic`; `None` while it has one.
 
         Raises:
-            TimeoutError: The client did not answer in time.
-            AnswerError: The session has ended.
+            AnswerError: The client did not answer in time, went away, or has ended
+                its session.
         """
         self._bus.join()
         request_id = f"q-{secrets.token_urlsafe(12)}"
@@ -58,8 +65,9 @@ class Questions:
         try:
             async with asyncio.timeout(seconds):
                 await send(request_id)
-                response: Mapping[str, Any] = await future
-                return response
+                return await _answered(future, away_since)
+        except TimeoutError as error:
+            raise AnswerError("The client did not answer in time") from error
         finally:
             del self._waiting[key]
 
@@ -87,6 +95,18 @@ class Questions:
             return False
         _in_its_loop(future, future.set_result, response)
         return True
+
+
+async def _answered(
+    future: "asyncio.Future[Mapping[str, Any]]", away_since: Callable[[], float | None]
+) -> Mapping[str, Any]:
+    while not future.done():
+        since = away_since()
+        left = GRACE if since is None else since + GRACE - time.monotonic()
+        if left <= 0:
+            raise AnswerError("The client went away")
+        await asyncio.wait([future], timeout=left)
+    return future.result()
 
 
 def _in_its_loop(

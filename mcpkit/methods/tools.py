@@ -5,7 +5,12 @@ from typing import Any, Final
 
 from mcpkit.components import HandlerError, Tool, abandon, leave
 from mcpkit.context import Context
-from mcpkit.errors import InputRequiredError, ProtocolError, ToolError
+from mcpkit.errors import (
+    AnswerError,
+    InputRequiredError,
+    ProtocolError,
+    ToolError,
+)
 from mcpkit.faults import ArgumentsError
 from mcpkit.methods.common import (
     check_client,
@@ -64,7 +69,7 @@ async def call_tool(server: Server, context: Context) -> Result:
     except BaseException as error:  # noqa: BLE001
         return await _failed(server, context, tool, error)
     if result.kind in _UNSETTLED:
-        return await settle(server, context, result, tool.name, arguments, call_tool)
+        return await _settled(server, context, tool, arguments, result)
     if _holds_null(result):
         held = value.value if isinstance(value, Result) else value
         warn_of_null(
@@ -72,6 +77,19 @@ async def call_tool(server: Server, context: Context) -> Result:
             held["structuredContent"] if result.kind == "raw" else held,
         )
     return result
+
+
+async def _settled(
+    server: Server,
+    context: Context,
+    tool: Tool,
+    arguments: dict[str, Any],
+    result: Result,
+) -> Result:
+    try:
+        return await settle(server, context, result, tool.name, arguments, call_tool)
+    except AnswerError as error:
+        return await _failed(server, context, tool, error)
 
 
 def _holds_null(result: Result) -> bool:
