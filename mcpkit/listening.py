@@ -69,7 +69,7 @@ class Listening:
                 rest.leave()
             return
         listener = self._sessions.get(session.id)
-        if listener is None:
+        if listener is None or listener.subscription.is_over:
             listener = self._listen(context, session)
         await _until_closed(context, exchange, listener.serve(context, exchange, found))
 
@@ -88,7 +88,9 @@ class Listening:
 
         def forget(_: object) -> None:
             listener.forget()
-            del self._sessions[session.id]
+            # Another may have begun by now.
+            if self._sessions.get(session.id) is listener:
+                del self._sessions[session.id]
 
         listener.task.add_done_callback(forget)
         return listener

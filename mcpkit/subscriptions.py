@@ -171,6 +171,7 @@ class Subscription:
         kinds: The lists that it follows.
         uris: The resources that it follows; `None` for all.
         loop: The event loop that it is read in.
+        is_over: Nothing more comes.
         reason: Why it has ended, once it has.
         forget: Ends that it is told of a shutdown.
     """
@@ -189,7 +190,7 @@ class Subscription:
         self.forget: Callable[[], None]
         # Each with whether all are told of it, whatever they see.
         self._pending: dict[Change, bool] = {}
-        self._is_over = False
+        self.is_over = False
         self._waiter: asyncio.Future[None] | None = None
 
     def tell(self, change: Change, *, to_all: bool) -> None:
@@ -198,9 +199,9 @@ class Subscription:
 
     def end(self, reason: StreamEnd = "shutdown") -> None:
         """End the stream; what waits in it is dropped."""
-        if not self._is_over:
+        if not self.is_over:
             self.reason = reason
-        self._is_over = True
+        self.is_over = True
         self._pending.clear()
         self._wake()
 
@@ -224,7 +225,7 @@ class Subscription:
             The change, and whether all are to be told of it, whatever they see.
         """
         await self._wait()
-        if self._is_over:
+        if self.is_over:
             return None
         change = next(iter(self._pending))
         return change, self._pending.pop(change)
@@ -232,18 +233,18 @@ class Subscription:
     async def take(self) -> dict[Change, bool] | None:
         """Return all changes that wait, once there are any; `None` at the end."""
         await self._wait()
-        if self._is_over:
+        if self.is_over:
             return None
         taken, self._pending = self._pending, {}
         return taken
 
     async def _wait(self) -> None:
-        while not (self._pending or self._is_over):
+        while not (self._pending or self.is_over):
             self._waiter = self.loop.create_future()
             await self._waiter
 
     def _add(self, change: Change, to_all: bool) -> None:  # noqa: FBT001  # `call` has no names
-        if self._is_over or (change.what == "uri" and ANY_URI in self._pending):
+        if self.is_over or (change.what == "uri" and ANY_URI in self._pending):
             return
         self._pending[change] = to_all or self._pending.get(change, False)
         if len(self._pending) > MAX_PENDING:

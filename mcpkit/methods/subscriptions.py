@@ -132,13 +132,14 @@ class News:
         self, session: Session, changes: Collection[Change]
     ) -> list[str]:
         """Return the resources that have changed and that a session follows."""
-        uris = {change.name for change in changes if change.what == "uri"}
+        uris = [change.name for change in changes if change.what == "uri"]
         if not uris:
             return []
         following = await followed(self._server, session)
         if ANY_URI in changes:
             return following
-        return [uri for uri in following if uri in uris]
+        kept = frozenset(following)
+        return [uri for uri in uris if uri in kept]
 
     def _is_other(self, kind: Any) -> bool:
         """Whether a list is another for the caller, and not for others alone."""

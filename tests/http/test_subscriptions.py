@@ -30,6 +30,7 @@ from tests.http.streaming import (
     Stream,
     acknowledged,
     changed,
+    closed,
     completed,
     idle,
     lifespan,
@@ -668,8 +669,7 @@ async def test_streams_are_served_over_connections(http: Any) -> None:
                 assert await anext(lines) == ""
                 assert "tools/list_changed" in await anext(lines)
             # The server sees by itself that the connection has closed.
-            while len(app.subscriptions):
-                await asyncio.sleep(0.01)
+            await closed(app)
 
 
 async def test_a_closed_app_ends_what_is_opened_later() -> None:
