@@ -548,13 +548,13 @@ class Context:
                 "ctx.wait is for a handler without async, in a thread; where there is "
                 "an event loop, write await"
             )
-        if self.cancelled:
-            work.close()
-            raise asyncio.CancelledError
         future = asyncio.run_coroutine_threadsafe(work, self.loop)
         if self._waits is None:
             self._waits = set()
         self._waits.add(future)
+        # Who cancels before it is added does not see it.
+        if self.cancelled:
+            future.cancel()
         try:
             return future.result()
         except CancelledError:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from fastapi import Depends, FastAPI, Request, Response
 
 from mcpkit import App
-from tests.http.client import Json, headers_of
+from tests.http.client import JSON_HEADERS, Json, headers_of
 
 PATIENCE: Final = 20
 """Seconds after which what hangs is given up."""
@@ -49,7 +49,9 @@ class Client:
         address: str = "127.0.0.1",
     ) -> "Client":
         """Send a request, and return when the app is done with it."""
-        lines = {"host": "localhost", **headers_of(message), **(headers or {})}
+        has_params = isinstance(message.get("params"), dict)
+        usual = headers_of(message) if has_params else JSON_HEADERS
+        lines = {"host": "localhost", **usual, **(headers or {})}
         scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
