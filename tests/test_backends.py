@@ -1,6 +1,7 @@
 """What workers share: one contract, and each backend that claims to keep it."""
 
 import asyncio
+import importlib
 import subprocess
 import sys
 import time
@@ -27,10 +28,15 @@ def address() -> Iterator[str]:
         yield found
 
 
-@pytest.fixture(params=["memory", "socket"])
+@pytest.fixture(params=["memory", "socket", "the example's"])
 def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
     if request.param == "memory":
         yield MemoryBackend()
+    elif request.param == "the example's":
+        example = importlib.import_module("examples.workers")
+        yield example.FileBackend(
+            str(request.getfixturevalue("tmp_path") / "kept.sqlite3")
+        )
     else:
         with closing(SocketBackend(request.getfixturevalue("address"))) as shared:
             yield shared

@@ -4,19 +4,31 @@ import importlib
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import httpx
 import pytest
+from mcp import Client
+from mcp_types import (
+    CreateMessageResult,
+    ElicitResult,
+    ListRootsResult,
+    Root,
+    TextContent,
+)
+from pydantic import FileUrl
 
 from mcpkit import App
 from mcpkit.protocol import headers as routing
 from mcpkit.protocol.era import CLIENT_CAPABILITIES, PROTOCOL_VERSION
 from mcpkit.protocol.methods import METHODS
 from tests.clients import tour
+from tests.clients.processes import serving
 from tests.wire import MODERN, check_response
 
 LEGACY: Final = "2025-11-25"
@@ -77,7 +89,21 @@ def structured(value: Any, text: str) -> dict[str, Any]:
     return {**said(text), "structuredContent": value}
 
 
+def lacking(**capabilities: Any) -> dict[str, Any]:
+    return {
+        "code": -32021,
+        "message": f"Missing required client capability: {', '.join(capabilities)}",
+        "data": {"requiredCapabilities": capabilities},
+    }
+
+
 VISITS: Final = [
+    Visit(
+        example="asking",
+        lists={"tools": ["order"]},
+        params=call("order", title="Dune"),
+        answer=lacking(elicitation={"form": {}}),
+    ),
     Visit(
         example="blocks",
         lists={"tools": ["look", "dot"]},
@@ -333,6 +359,16 @@ VISITS: Final = [
         },
     ),
     Visit(
+        example="questions",
+        lists={
+            "tools": ["book", "connect", "summarise", "plan", "blocking"],
+            "prompts": ["postcard"],
+        },
+        params=call("connect"),
+        answer=lacking(elicitation={"url": {}}),
+        eras=(MODERN,),
+    ),
+    Visit(
         example="returns",
         lists={"tools": ["words", "numbers", "blocks", "both"]},
         params=call("numbers"),
@@ -340,6 +376,13 @@ VISITS: Final = [
             {"day": "2026-07-28", "degrees": 21.5},
             '{"day":"2026-07-28","degrees":21.5}',
         ),
+    ),
+    Visit(
+        example="rounds",
+        lists={"tools": ["register"]},
+        params=call("register"),
+        answer=lacking(elicitation={"form": {}}),
+        eras=(MODERN,),
     ),
     Visit(
         example="sans_io",
@@ -368,6 +411,21 @@ VISITS: Final = [
         answer=said("A room for Ada, 1 nights from 2026-07-28."),
     ),
     Visit(
+        example="streaming",
+        lists={"tools": ["stocktake", "export", "index"]},
+        params=call("index", pages=1),
+        answer=said("Indexed 1 pages."),
+    ),
+    Visit(
+        example="subscriptions",
+        lists={
+            "tools": ["sell", "close_shop"],
+            "resourceTemplates": ["stock://{title}"],
+        },
+        params=call("sell", title="emma"),
+        answer=said("Sold a copy of emma."),
+    ),
+    Visit(
         example="threads",
         lists={"tools": ["blocking", "waiting", "instant"]},
         params=call("blocking"),
@@ -394,6 +452,12 @@ VISITS: Final = [
         eras=(MODERN,),
     ),
     Visit(
+        example="tracing",
+        lists={"tools": ["search"]},
+        params=call("search", title="Dune"),
+        answer=said("There is one copy of Dune."),
+    ),
+    Visit(
         example="transport",
         lists={"tools": ["add"]},
         params=call("add", a=1, b=2),
@@ -412,6 +476,27 @@ VISITS: Final = [
         params=call("restock", title="Dune"),
         answer=said("Ordered Dune."),
         headers=ALICE,
+    ),
+    Visit(
+        example="watching",
+        lists={"tools": ["search", "order"]},
+        params=call("order", title="Dune"),
+        answer={"code": -32000, "message": "The shop is closed"},
+    ),
+    Visit(
+        example="workers",
+        lists={"tools": ["approve", "announce"], "resources": ["shop://news"]},
+        method="resources/read",
+        params={"uri": "shop://news"},
+        answer={
+            "contents": [
+                {
+                    "uri": "shop://news",
+                    "mimeType": "text/plain",
+                    "text": "There is news.",
+                }
+            ]
+        },
     ),
 ]
 
@@ -504,6 +589,78 @@ async def test_a_browser_may_ask_before_it_has_a_token() -> None:
     )
     assert refused.status_code == 401
     assert refused.headers["access-control-allow-origin"] == PAGE
+
+
+# What the user of the client below fills in, and what each tool says then.
+FILLED_IN: Final[Mapping[str, Any]] = {
+    "city": "Oslo",
+    "leaves": "2026-08-01",
+    "name": "joan",
+    "sure": True,
+    "to": "Rome",
+}
+TOLD: Final = [
+    ("asking", "order", {"title": "Dune"}, "Order 7 goes to Oslo."),
+    ("questions", "book", {}, "1 to Rome, on 2026-08-01."),
+    ("questions", "connect", {}, "Is it connected? Call status."),
+    ("questions", "summarise", {"text": "Much."}, "Socks."),
+    ("questions", "plan", {}, "Rome: Socks. Files: ['file:///home/ada']"),
+    ("questions", "blocking", {}, "file:///home/ada"),
+    ("rounds", "register", {}, "You are joan, at try 1."),
+]
+
+
+@pytest.mark.parametrize(("example", "tool", "arguments", "text"), TOLD)
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_an_example_asks_a_client_of_each_era(
+    example: str,
+    tool: str,
+    arguments: dict[str, Any],
+    text: str,
+    mode: Literal["auto", "legacy"],
+    served: Callable[[str], str],
+) -> None:
+    async with Client(
+        served(example),
+        mode=mode,
+        elicitation_callback=fill_in,
+        sampling_callback=sample,
+        list_roots_callback=list_roots,
+    ) as client:
+        result = await client.call_tool(tool, arguments)
+    assert result.content == [TextContent(text=text)]
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Callable[[str], str]]:
+    """Serve each example that is asked for, once."""
+    with ExitStack() as stack:
+        yield cache(lambda name: stack.enter_context(serving(f"examples.{name}:app")))
+
+
+async def fill_in(
+    context: Any,  # noqa: ARG001  # the client passes it by name
+    params: Any,
+) -> ElicitResult:
+    if params.mode == "url":
+        return ElicitResult(action="accept")
+    asked = params.requested_schema["properties"]
+    given = {name: FILLED_IN[name] for name in asked if name in FILLED_IN}
+    return ElicitResult(action="accept", content=given)
+
+
+async def sample(
+    context: Any,  # noqa: ARG001  # the client passes it by name
+    params: Any,  # noqa: ARG001
+) -> CreateMessageResult:
+    content = TextContent(text="Socks.")
+    return CreateMessageResult(role="assistant", model="parrot", content=content)
+
+
+async def list_roots(
+    context: Any,  # noqa: ARG001  # the client passes it by name
+) -> ListRootsResult:
+    return ListRootsResult(roots=[Root(uri=FileUrl("file:///home/ada"))])
 
 
 async def ask(
