@@ -6,15 +6,17 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from mcpkit.backends.base import Backend
-from mcpkit.components import read_icons
+from mcpkit.components import Component, Tool, read_icons
 from mcpkit.endpoint import DEFAULT_MAX_BODY, Endpoint, Principal
 from mcpkit.errors import SetupError
 from mcpkit.exchange import Receive, Scope, Send
+from mcpkit.extensions.tasks import Tasks
 from mcpkit.guard import Guard
 from mcpkit.lifespan import Lifespan
 from mcpkit.protocol.results import Cache, CacheScope
 from mcpkit.protocol.sealing import Codec
 from mcpkit.protocol.versions import ERAS, Era
+from mcpkit.registry import Kind
 from mcpkit.server import STATE_SECONDS, Lifespan as LifespanFactory, Options, Server
 
 if TYPE_CHECKING:
@@ -86,6 +88,8 @@ class App(Server):
         max_streams: How many streams of changes may be open in a worker.
         ask_seconds: How long a legacy client has to answer a question.
         access_log: Write a line a request to the log `mcpkit.access`.
+        tasks: Where tasks are kept, and for how long. By default in the memory of
+            the worker, for an hour.
 
     Raises:
         SetupError: An option can't work.
@@ -125,17 +129,16 @@ class App(Server):
         max_streams: int = 1000,
         ask_seconds: float = STATE_SECONDS,
         access_log: bool = False,
+        tasks: Tasks | None = None,
     ) -> None:
         if isinstance(eras, str):
             raise SetupError(f"eras is a set: write {{{eras!r}}}")
-        for option, count in (
-            ("threads", threads),
-            ("max_streams", max_streams),
-            ("max_body", max_body),
-            ("page_size", page_size),
-        ):
-            if count is not None:
-                _check_count(option, count)
+        _check_counts(
+            threads=threads,
+            max_streams=max_streams,
+            max_body=max_body,
+            page_size=page_size,
+        )
         if not ask_seconds > 0:
             raise SetupError(f"ask_seconds is more than 0, not {ask_seconds!r}")
         _check_text("version", version)
@@ -175,6 +178,9 @@ class App(Server):
             backend=backend,
             max_streams=max_streams,
         )
+        self._tasks = tasks
+        if tasks is not None:
+            tasks.install(self)
         if path and not path.startswith("/"):
             raise SetupError(f"path starts with a slash, as in '/mcp', not {path!r}")
         if lifespan is not None and inspect.isasyncgenfunction(lifespan):
@@ -196,6 +202,19 @@ class App(Server):
         self._paths = frozenset({self.path, f"{self.path}/"})
         self._router: APIRouter | None = None
 
+    @property
+    def tasks(self) -> Tasks:
+        """The tasks of the app, which has the extension from now on."""
+        if self._tasks is None:
+            self._tasks = Tasks()
+            self._tasks.install(self)
+        return self._tasks
+
+    def _check(self, kind: Kind, component: Component) -> None:
+        super()._check(kind, component)
+        if isinstance(component, Tool) and component.task is not None:
+            _ = self.tasks
+
     def close(self) -> None:
         """End the open streams, each with what its client is told at the end.
 
@@ -205,6 +224,10 @@ class App(Server):
         served in another event loop, or its lifespan begins again.
         """
         self.subscriptions.end()
+
+    async def _stop(self) -> None:
+        if self._tasks is not None:
+            await self._tasks.stop()
 
     def _publish(self, state: Any) -> None:
         self.state = state
@@ -261,6 +284,7 @@ class App(Server):
                 await send({"type": "lifespan.startup.complete"})
                 phase = "shutdown"
                 await receive()
+                await self._stop()
         except Exception as error:
             await send({"type": f"lifespan.{phase}.failed", "message": str(error)})
             raise
@@ -272,9 +296,10 @@ def _check_text(name: str, value: object) -> None:
         raise SetupError(f"{name} is a string, not {value!r}")
 
 
-def _check_count(name: str, value: object) -> None:
-    if type(value) is not int or value < 1:
-        raise SetupError(f"{name} is one or more, not {value!r}")
+def _check_counts(**counts: int | None) -> None:
+    for name, value in counts.items():
+        if value is not None and (type(value) is not int or value < 1):
+            raise SetupError(f"{name} is one or more, not {value!r}")
 
 
 async def _not_found(send: Send, served: str) -> None:

@@ -79,6 +79,8 @@ class Conversation:
         self._questions = questions
         self._seconds = seconds
         self._position = 0
+        # Whether the handler waits for answers, or is run again with them.
+        self._waits = context.revision.era == "legacy"
         self._effects = Effects(self.journal, threads)
 
     def check(self) -> None:
@@ -102,9 +104,8 @@ class Conversation:
         """
         if not 0 < len(questions) <= MAX_QUESTIONS:
             raise ValueError(f"a round has 1 to {MAX_QUESTIONS} questions")
-        is_legacy = self._context.revision.era == "legacy"
-        if is_legacy:
-            self._carrier()
+        if self._waits:
+            self._check_carrier()
         asked = [self._numbered(key, question) for key, question in questions.items()]
         # Those that a handler asks at the same time take turns, so that their numbers
         # are the same in each round, whichever are answered by then.
@@ -116,7 +117,7 @@ class Conversation:
         open_ = [one for one in asked if one.key in faults]
         if open_:
             self._check_capabilities({one.key: one.request for one in open_})
-            if not is_legacy:
+            if not self._waits:
                 self._pause(open_, faults)
             answers |= await self._ask_now(open_)
         return {key: answers[key] for key in questions}
@@ -130,7 +131,7 @@ class Conversation:
                 way to ask.
             AnswerError: The client did not answer.
         """
-        self._carrier()
+        self._check_carrier()
         self._check_capabilities(requests)
         responses = await _together(map(self._send, requests.values()))
         return dict(zip(requests, responses, strict=True))
@@ -151,8 +152,12 @@ class Conversation:
         """Wait for what the handler does once, when it was stopped meanwhile."""
         await self._effects.finish()
 
-    def _numbered(self, key: str, question: Question[Any]) -> "_Asked":
+    def _next(self) -> int:
         position, self._position = self._position, self._position + 1
+        return position
+
+    def _numbered(self, key: str, question: Question[Any]) -> "_Asked":
+        position = self._next()
         request = _request(question, self._context.revision)
         return _Asked(key, position, Journal.digest(request), question, request)
 
@@ -265,6 +270,9 @@ class Conversation:
             raise AnswerError(f"The client did not answer: {_fault(response)}")
         return result
 
+    def _check_carrier(self) -> None:
+        self._carrier()
+
     def _carrier(self) -> tuple[Session, Channel]:
         """Return what carries questions to a legacy client.
 
@@ -279,6 +287,77 @@ class Conversation:
     def _check_capabilities(self, requests: Mapping[str, Any]) -> None:
         required = required_capabilities(requests)
         check_capabilities(required, self._context.client_capabilities)
+
+
+class LongConversation(Conversation):
+    """The questions of a task: the client sees them when it looks how the task stands.
+
+    What was answered and done is kept with the task, for a worker that goes on with
+    it after this one.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        questions: Questions,
+        threads: Threads,
+        seconds: float,
+        journal: Journal | None = None,
+    ) -> None:
+        super().__init__(context, questions, threads, seconds, journal)
+        assert context.task is not None  # noqa: S101  # it is why there is one of these
+        self._task = context.task
+        self._waits = True
+        self._effects = Effects(
+            self.journal, threads, partial(self._task.save, self.journal)
+        )
+
+    async def carry(self, requests: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask what a handler built by itself, and return the responses by its keys.
+
+        Raises:
+            ValueError: A request is malformed.
+            ProtocolError: -32021, the client can't answer one.
+        """
+        self._check_capabilities(requests)
+        sent_as = {
+            self.journal.ask(self._next(), Journal.digest(request), key): key
+            for key, request in requests.items()
+        }
+        sent = {key: requests[named] for key, named in sent_as.items()}
+        responses = await self._task.ask(sent, self.journal)
+        return {sent_as[key]: response for key, response in responses.items()}
+
+    def _check_carrier(self) -> None:
+        """A task can always be asked about."""
+
+    async def _ask_now(self, open_: list["_Asked"]) -> dict[str, Any]:
+        """Ask all at once; what was not answered well is asked under another key."""
+        answers: dict[str, Any] = {}
+        requests = {one.key: one.request for one in open_}
+        for _ in range(MAX_TRIES + 1):
+            keys = {
+                self.journal.ask(one.position, one.mark, one.key): one
+                for one in open_
+                if one.key not in answers
+            }
+            sent = {key: requests[one.key] for key, one in keys.items()}
+            responses = await self._task.ask(sent, self.journal)
+            fault = None
+            for key, one in keys.items():
+                try:
+                    answers[one.key] = one.question.read(responses[key])
+                except ValueError as error:
+                    fault = error
+                    # No key is used again once it was answered.
+                    self.journal.asked[key] = None
+                    requests[one.key] = _with_reason(one.request, error)
+                else:
+                    self.journal.record(one.position, one.mark, responses[key])
+            await self._task.save(self.journal)
+            if fault is None:
+                return answers
+        raise AnswerError(f"The client's answer does not fit: {fault}") from fault
 
 
 class _Asked(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from mcpkit.backends.base import Backend
 
-Subject: TypeAlias = Literal["answer", "cancel", "changed", "ended", "updated"]
+Subject: TypeAlias = Literal["answer", "cancel", "changed", "ended", "task", "updated"]
 Receiver: TypeAlias = Callable[[Any], None]
 
 

@@ -7,12 +7,12 @@ has it, and knows how to validate arguments, inject, and call.
 import asyncio
 import inspect
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, TypedDict
+from typing import Any, Final, Literal, TypeAlias, TypedDict
 
 from mcpkit.cleanup import Cleanup
 from mcpkit.context import Context
@@ -45,6 +45,11 @@ Handler = Callable[..., Any]
 
 _NO_OVERRIDES: Final[Mapping[Handler, Handler]] = {}
 
+TaskMode: TypeAlias = (
+    Literal["optional", "required"] | Callable[[Context], bool | Awaitable[bool]]
+)
+"""Whether a call becomes a task."""
+
 MAX_NAME: Final = 128
 """How many characters a name may have."""
 
@@ -62,6 +67,7 @@ _OPTION_TYPES: Final[Mapping[str, tuple[type[Any] | tuple[type[Any], ...], str]]
             "scopes": (Collection, "a list of strings"),
             "tags": (Collection, "a list of strings"),
             "thread": (bool, "True or False"),
+            "resumable": (bool, "True or False"),
             "single_use": (bool, "True or False"),
             "asks": ((list, tuple), "a list"),
         }
@@ -135,11 +141,19 @@ class ToolOptions(CommonOptions, total=False):
             The function takes them as one dict.
         output_schema: A JSON Schema of the structured content that the function
             returns, in place of its annotation.
+        task: A call becomes a task, for clients that have them: "optional" for
+            those alone, "required" to refuse others, or a function of the
+            `Context` that tells. It may ask the client before it does; what it
+            asks, the tool asks again in the same words, and has the answer.
+        resumable: A task whose worker is gone is run again by another, from the
+            first line, with what was answered and what `ctx.once` did.
     """
 
     annotations: Mapping[str, Any] | None
     input_schema: Mapping[str, Any] | None
     output_schema: Mapping[str, Any] | None
+    task: TaskMode | None
+    resumable: bool
 
 
 class ResourceOptions(CommonOptions, total=False):
@@ -264,10 +278,14 @@ class Tool(Component):
     Attributes:
         returns: What it returns, after its annotation.
         headers: The arguments that travel in headers too.
+        task: Whether a call becomes a task.
+        resumable: Such a task may be run again.
     """
 
     returns: Returns
     headers: tuple[HeaderParam, ...] = ()
+    task: TaskMode | None = None
+    resumable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,6 +388,20 @@ def build_tool(handler: Handler, options: ToolOptions) -> Tool:
         thread=_thread(signature, options),
         returns=returns,
         headers=headers,
+        task=_task(options, what),
+        resumable=bool(options.get("resumable", False)),
+    )
+
+
+def _task(options: ToolOptions, what: str) -> TaskMode | None:
+    task = options.get("task")
+    if options.get("resumable") and task is None:
+        raise SetupError(f"{what}: resumable needs task='optional' or 'required'")
+    if task is None or callable(task) or task in ("optional", "required"):
+        return task
+    raise SetupError(
+        f"{what}: task is 'optional', 'required' or a function of the Context, not "
+        f"{task!r}"
     )
 
 

@@ -85,6 +85,23 @@ class Channel(Protocol):
         """Look no more."""
 
 
+class LongWork(Protocol):
+    """A task: a request that was answered with a handle, and is still worked on."""
+
+    async def ask(
+        self, requests: Mapping[str, Any], journal: Journal
+    ) -> dict[str, Any]:
+        """Ask the client, whenever it looks, and return its answers by key."""
+
+    async def save(self, journal: Journal) -> None:
+        """Keep what was asked, answered and done, for whoever goes on with it."""
+
+    async def report(
+        self, progress: float, total: float | None, message: str | None
+    ) -> None:
+        """Tell the client how far it has come, whenever it looks."""
+
+
 class Conversation(Protocol):
     """The questions of one request, and what was kept between its rounds.
 
@@ -194,6 +211,7 @@ class Context:
         cleanup: What the dependencies of the handler leave to be done.
         channel: How messages reach the client; `None` where none can.
         conversation: What was asked, or kept, until now.
+        task: The task that the request has become, if it has.
         round: Which round of questions this is, from 1.
         loop: The event loop of the request, for a handler in a thread.
         is_stream: It opened a stream of notifications, and is answered when that ends.
@@ -227,6 +245,7 @@ class Context:
         "round",
         "scope",
         "session",
+        "task",
         "took",
         "view",
     )
@@ -264,6 +283,7 @@ class Context:
         self.cleanup: Cleanup | None = None
         self.scope = scope
         self.cancelled = False
+        self.task: LongWork | None = None
         self.conversation: Conversation | None = None
         self.round = 1
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -366,6 +386,9 @@ class Context:
         """
         if not (math.isfinite(progress) and (total is None or math.isfinite(total))):
             raise ValueError(f"progress is finite, not {progress!r} of {total!r}")
+        if self.task is not None:
+            await self.task.report(progress, total, message)
+            return
         token = self.meta.get("progressToken")
         increases = self._reported is None or progress > self._reported
         if self.channel is None or not is_request_id(token) or not increases:

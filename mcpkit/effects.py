@@ -14,7 +14,7 @@ from typing import Any, Final, get_args, get_origin
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter
 from pydantic_core import PydanticSerializationError, from_json
 
-from mcpkit.errors import SetupError
+from mcpkit.errors import INTERNAL_ERROR, ProtocolError, SetupError
 from mcpkit.hints import innermost, read_return
 from mcpkit.protocol.inputs import Journal
 from mcpkit.protocol.jsonrpc import encode
@@ -35,15 +35,23 @@ class Effects:
     Args:
         journal: Where what came of them is kept.
         threads: Where functions without async run.
+        save: Keeps the journal, before a function begins and after it has ended, so
+            that one which was interrupted is known to have begun.
 
     Attributes:
         stopping: The round ends, and what has begun is brought to its end.
     """
 
-    def __init__(self, journal: Journal, threads: Threads) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        threads: Threads,
+        save: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self.stopping = False
         self._journal = journal
         self._threads = threads
+        self._save = save
         self._begun: dict[str, asyncio.Future[Any]] = {}
 
     async def once(self, key: str, work: "partial[Any]") -> Any:
@@ -52,6 +60,8 @@ class Effects:
         Raises:
             SetupError: It can't be told what the function returns.
             ValueError: The result has no JSON form.
+            ProtocolError: -32603, a worker was interrupted while it did it: nobody
+                knows whether it is done.
             Exception: Whatever the work raised.
         """
         kept_as = _adapter(work.func, key)
@@ -59,6 +69,9 @@ class Effects:
             return kept_as.validate_json(encode([self._journal.kept[key]]))[0]
         effect = self._begun.get(key)
         if effect is None:
+            if key in self._journal.begun:
+                fault = f"The server was interrupted in the middle of {key!r}"
+                raise ProtocolError(INTERNAL_ERROR, fault)
             effect = asyncio.ensure_future(self._perform(key, work, kept_as))
             self._begun[key] = effect
         try:
@@ -87,15 +100,33 @@ class Effects:
         self, key: str, work: Callable[[], Any], kept_as: TypeAdapter[list[Any]]
     ) -> Any:
         try:
-            if is_async(work):
-                value = await work()
-            else:
-                value = await self._threads.run(work)
-                value = await value if inspect.isawaitable(value) else value
-            self._journal.keep(key, _json(value, key, kept_as))
+            await self._note(key, begun=True)
+            try:
+                value = await self._call(work)
+                self._journal.keep(key, _json(value, key, kept_as))
+            # Of one that was cancelled nobody knows whether it is done.
+            except Exception:
+                await self._note(key, begun=False)
+                raise
+            await self._note(key, begun=False)
             return value
         finally:
             del self._begun[key]
+
+    async def _call(self, work: Callable[[], Any]) -> Any:
+        if is_async(work):
+            return await work()
+        value = await self._threads.run(work)
+        return await value if inspect.isawaitable(value) else value
+
+    async def _note(self, key: str, *, begun: bool) -> None:
+        if self._save is None:
+            return
+        if begun:
+            self._journal.begun.add(key)
+        else:
+            self._journal.begun.discard(key)
+        await self._save()
 
 
 def _adapter(function: Callable[..., Any], key: str) -> TypeAdapter[list[Any]]:

@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
-from mcpkit.asking import Conversation
+from mcpkit.asking import Conversation, LongConversation
 from mcpkit.backends.base import Backend
 from mcpkit.backends.memory import MemoryBackend
 from mcpkit.bus import Bus
-from mcpkit.components import Component
+from mcpkit.components import Component, Tool
 from mcpkit.context import Context, Session
 from mcpkit.errors import SetupError
 from mcpkit.extensions.base import Extension, Serve
@@ -128,6 +128,19 @@ Middleware: TypeAlias = Callable[
 
 M = TypeVar("M", bound=Middleware)
 
+
+class TaskHost(Protocol):
+    """What makes tasks of calls."""
+
+    async def begin(
+        self, context: Context, tool: Tool, journal: Journal | None
+    ) -> Result:
+        """Create a task for a call, begin it, and return its handle."""
+
+    async def handle(self, context: Context, result: Result) -> Result:
+        """Return the handle that a handler returned, of a task done elsewhere."""
+
+
 Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
 
 
@@ -145,6 +158,7 @@ class Server(Toolbox):
         extensions: Those that are installed, by their identifiers.
         methods: The methods, those of extensions among them.
         served: What serves the methods of extensions.
+        task_host: What makes tasks of calls, if the app has any.
         middlewares: What is called around methods, the outermost first.
         running: The requests that wait for something.
         questions: The questions to legacy clients that wait for an answer.
@@ -177,10 +191,11 @@ class Server(Toolbox):
         self.name = name
         self.info = without_none(info)
         self.options = options
-        self.registry.check = self._check_shared
+        self.registry.check = self._check
         self.backend: Backend = MemoryBackend() if backend is None else backend
         self.threads = Threads(threads)
         self.telemetry = Telemetry()
+        self.task_host: TaskHost | None = None
         self.extensions: dict[str, Extension] = {}
         self.methods: Mapping[str, Method] = METHODS
         self.served: dict[str, Serve] = {}
@@ -326,7 +341,8 @@ class Server(Toolbox):
         self, context: Context, journal: Journal | None = None
     ) -> Conversation:
         """Begin a conversation with the client of a request, or go on with one."""
-        return Conversation(
+        kind = Conversation if context.task is None else LongConversation
+        return kind(
             context, self.questions, self.threads, self.options.ask_seconds, journal
         )
 
@@ -340,7 +356,7 @@ class Server(Toolbox):
             return USUAL_LEVEL
         return await self.backend.get(LEVEL + context.session.id) or USUAL_LEVEL
 
-    def _check_shared(self, kind: Kind, component: Component) -> None:
+    def _check(self, kind: Kind, component: Component) -> None:
         """Refuse what only some callers see in an answer that all of them share."""
         if component.visible is None:
             return

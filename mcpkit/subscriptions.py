@@ -33,11 +33,24 @@ MAX_URIS: Final = 1000
 """How many resources one stream may follow."""
 
 
-class Change(NamedTuple):
-    """What has changed: a list, by its kind, or a resource, by its URI."""
+class Topic(NamedTuple):
+    """What an extension lets clients follow.
 
-    what: Literal["list", "uri"]
+    Attributes:
+        member: The member of the filter that asks for it.
+        name: Its name among what that member asks for.
+    """
+
+    member: str
     name: str
+
+
+class Change(NamedTuple):
+    """What has changed: a list, by its kind, a resource, by its URI, or a topic."""
+
+    what: Literal["list", "uri", "topic"]
+    name: str
+    member: str = ""
 
 
 ANY_URI: Final = Change("uri", "*")
@@ -71,6 +84,7 @@ class Subscriptions:
         owner: str | None,
         kinds: frozenset[ListKind],
         uris: frozenset[str] | None = frozenset(),
+        topics: frozenset[Topic] = frozenset(),
     ) -> "Subscription":
         """Follow changes, from now on.
 
@@ -78,13 +92,14 @@ class Subscriptions:
             owner: The id of the principal, where there is one.
             kinds: The lists to follow.
             uris: The resources to follow; `None` to be told of all.
+            topics: What to follow of extensions.
 
         Raises:
             HTTPError: 503, there are too many streams.
         """
         self._make_room(owner)
         self._bus.join()
-        subscription = Subscription(owner, kinds, uris)
+        subscription = Subscription(owner, kinds, uris, topics)
         self._open.add(subscription)
         if owner is not None:
             self._owners[owner] += 1
@@ -129,6 +144,13 @@ class Subscriptions:
             if subscription.uris is None or uri in subscription.uris:
                 subscription.tell(Change("uri", uri), to_all=True)
 
+    def told(self, topic: Topic) -> None:
+        """Tell those who follow a topic that there is news of it, from any thread."""
+        for subscription in tuple(self._open):
+            if topic in subscription.topics:
+                change = Change("topic", topic.name, topic.member)
+                subscription.tell(change, to_all=True)
+
     def end(self) -> None:
         """End all streams, each with what its client is told at the end.
 
@@ -170,6 +192,7 @@ class Subscription:
         owner: The id of the principal.
         kinds: The lists that it follows.
         uris: The resources that it follows; `None` for all.
+        topics: What it follows of extensions.
         loop: The event loop that it is read in.
         is_over: Nothing more comes.
         reason: Why it has ended, once it has.
@@ -181,10 +204,12 @@ class Subscription:
         owner: str | None,
         kinds: frozenset[ListKind],
         uris: frozenset[str] | None,
+        topics: frozenset[Topic] = frozenset(),
     ) -> None:
         self.owner = owner
         self.kinds = kinds
         self.uris = uris
+        self.topics = topics
         self.loop = asyncio.get_running_loop()
         self.reason: StreamEnd = "client"
         self.forget: Callable[[], None]

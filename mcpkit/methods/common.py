@@ -323,7 +323,9 @@ async def settle(
             -32603, there is no way to ask them, or the result is a task.
     """
     if result.kind == "task":
-        raise internal_error()
+        if server.task_host is None or context.method != "tools/call":
+            raise internal_error()
+        return await server.task_host.handle(context, result)
     requests = result.value.get("inputRequests", {})
     state = result.value.get("requestState")
     try:
@@ -331,7 +333,7 @@ async def settle(
     except ValueError as error:
         server.fault(context, f"the questions of {target!r} are malformed", error)
         raise internal_error() from error
-    if context.era == "legacy":
+    if context.era == "legacy" or context.task is not None:
         await _carry(server, context, requests, state, target)
         return await again(server, context)
     check_capabilities(required, context.client_capabilities)

@@ -18,7 +18,9 @@ from mcpkit.errors import (
     ProtocolError,
     ResourceNotFoundError,
 )
+from mcpkit.extensions.base import Filter
 from mcpkit.methods.common import (
+    check_extension,
     invalid_params,
     is_visible,
     string_param,
@@ -30,7 +32,7 @@ from mcpkit.protocol.notifications import LIST_CHANGED, SUBSCRIPTION_ID
 from mcpkit.protocol.results import Result
 from mcpkit.registry import ListKind
 from mcpkit.server import Server
-from mcpkit.subscriptions import ANY_URI, MAX_URIS, Change, Subscription
+from mcpkit.subscriptions import ANY_URI, MAX_URIS, Change, Subscription, Topic
 from mcpkit.visibility import Rule
 
 _FOLLOWED: Final = "session-follows:"
@@ -52,15 +54,17 @@ async def listen(server: Server, context: Context) -> Result:
         raise HTTPError(406, INVALID_REQUEST, "Accept must admit text/event-stream")
     request_id = context.request_id
     kinds, uris = _read_filter(server, context)
-    acknowledged = notifications.acknowledged(request_id, _honoured(kinds, uris))
+    topics = await _read_topics(server, context)
+    honoured = _honoured(kinds, uris, topics)
+    acknowledged = notifications.acknowledged(request_id, honoured)
     completed = Result.subscription({SUBSCRIPTION_ID: request_id})
     # Where nothing is followed, nothing will ever come.
-    if not (kinds or uris):
+    if not (kinds or uris or topics):
         with streaming(server.telemetry, context) as stream:
             await channel.send(context, acknowledged)
             stream.reason = "empty"
         return completed
-    subscription = server.subscriptions.open(context.principal_id, kinds, uris)
+    subscription = server.subscriptions.open(context.principal_id, kinds, uris, topics)
     try:
         with streaming(server.telemetry, context) as stream:
             news = News(server, context, subscription)
@@ -105,7 +109,18 @@ class News:
                 return notifications.list_changed(change.name, request_id)
             if change.what == "uri" and self._may_read(change.name):
                 return notifications.resource_updated(change.name, request_id)
+            if change.what == "topic":
+                message = await self._message(change)
+                if message is not None:
+                    return notifications.of_subscription(message, request_id)
         return None
+
+    async def _message(self, change: Change) -> dict[str, Any] | None:
+        """Return the notification of an extension, if it has one for the caller."""
+        found = _filter_of(self._server, change.member)
+        if found is None:
+            return None
+        return await found[1].message(self.context, change.name)
 
     async def take(self, session: Session) -> list[dict[str, Any]] | None:
         """Return the notifications of all changes that wait; `None` at the end.
@@ -210,9 +225,46 @@ def _read_filter(
     return kinds, frozenset(uri for uri in uris if may_read(server, context, uri))
 
 
-def _honoured(kinds: frozenset[ListKind], uris: frozenset[str]) -> dict[str, Any]:
-    lists: dict[str, Any] = {LIST_CHANGED[kind]: True for kind in sorted(kinds)}
-    return {**lists, "resourceSubscriptions": sorted(uris)} if uris else lists
+async def _read_topics(server: Server, context: Context) -> frozenset[Topic]:
+    """Return what of the filter is honoured by extensions.
+
+    Raises:
+        ProtocolError: -32602, it is malformed; -32021, the client did not declare
+            the extension.
+        HTTPError: 503, it has too many topics.
+    """
+    wanted = context.params["notifications"]
+    topics: set[Topic] = set()
+    for member in wanted:
+        found = _filter_of(server, member)
+        if found is None:
+            continue
+        identifier, reader = found
+        check_extension(context, identifier)
+        names = await reader.read(context, wanted[member])
+        topics |= {Topic(member, name) for name in names}
+    if len(topics) > MAX_URIS:
+        raise HTTPError(503, INTERNAL_ERROR, "The filter has too many members")
+    return frozenset(topics)
+
+
+def _filter_of(server: Server, member: str) -> tuple[str, Filter] | None:
+    """Return the extension that has a member of the filter, and what reads it."""
+    for extension in server.extensions.values():
+        if member in extension.filters:
+            return extension.identifier, extension.filters[member]
+    return None
+
+
+def _honoured(
+    kinds: frozenset[ListKind], uris: frozenset[str], topics: frozenset[Topic]
+) -> dict[str, Any]:
+    honoured: dict[str, Any] = {LIST_CHANGED[kind]: True for kind in sorted(kinds)}
+    if uris:
+        honoured["resourceSubscriptions"] = sorted(uris)
+    for topic in sorted(topics):
+        honoured.setdefault(topic.member, []).append(topic.name)
+    return honoured
 
 
 async def subscribe(server: Server, context: Context) -> Result:

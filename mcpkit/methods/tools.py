@@ -1,8 +1,10 @@
 """`tools/list` and `tools/call`. Spec 2026-07-28, server/tools."""
 
 import asyncio
+import inspect
 from typing import Any, Final
 
+from mcpkit.asking import PausedError
 from mcpkit.components import HandlerError, Tool, abandon, leave
 from mcpkit.context import Context
 from mcpkit.errors import (
@@ -11,9 +13,11 @@ from mcpkit.errors import (
     ProtocolError,
     ToolError,
 )
+from mcpkit.extensions.task_wire import IDENTIFIER as TASKS
 from mcpkit.faults import ArgumentsError
 from mcpkit.methods.common import (
     check_client,
+    check_extension,
     check_scopes,
     is_visible,
     object_param,
@@ -55,19 +59,17 @@ async def call_tool(server: Server, context: Context) -> Result:
         )
     try:
         keywords = tool.signature.bind(arguments, coerce=server.options.coerce)
+        if tool.task is not None and await _becomes_task(server, context, tool):
+            return await _begin_task(server, context, tool)
         value = await tool.call(
             keywords, context, server.threads, server.dependency_overrides
         )
         result = tool.returns.result(value)
         if context.cleanup is not None:
             await leave(context, context.cleanup)
-    except (ProtocolError, asyncio.CancelledError, GeneratorExit):
-        raise
-    except InputRequiredError:
-        result = value = paused(context)
     # Whatever it is ends this request alone, an exit that a validator asks for too.
     except BaseException as error:  # noqa: BLE001
-        return await _failed(server, context, tool, error)
+        return await _stopped(server, context, tool, arguments, error)
     if result.kind in _UNSETTLED:
         return await _settled(server, context, tool, arguments, result)
     if _holds_null(result):
@@ -77,6 +79,57 @@ async def call_tool(server: Server, context: Context) -> Result:
             held["structuredContent"] if result.kind == "raw" else held,
         )
     return result
+
+
+async def _becomes_task(server: Server, context: Context, tool: Tool) -> bool:
+    """Whether a call becomes a task.
+
+    Raises:
+        ProtocolError: -32021, only clients that have tasks may call the tool.
+        PausedError: The client is asked before it is told.
+    """
+    if server.task_host is None or context.era == "legacy" or context.task is not None:
+        return False
+    if tool.task == "required":
+        check_extension(context, TASKS)
+    elif context.extension(TASKS) is None:
+        return False
+    if not callable(tool.task):
+        return True
+    wanted = tool.task(context)
+    if inspect.isawaitable(wanted):
+        wanted = await wanted
+    if context.conversation is not None:
+        # The tool asks from its first question on.
+        journal = context.conversation.journal
+        context.conversation = server.converse(context, journal)
+    return bool(wanted)
+
+
+async def _begin_task(server: Server, context: Context, tool: Tool) -> Result:
+    assert server.task_host is not None  # noqa: S101  # or nothing becomes a task
+    conversation = context.conversation
+    journal = None if conversation is None else conversation.journal
+    return await server.task_host.begin(context, tool, journal)
+
+
+async def _stopped(
+    server: Server,
+    context: Context,
+    tool: Tool,
+    arguments: dict[str, Any],
+    error: BaseException,
+) -> Result:
+    """Return the result of a call that did not come to its end.
+
+    Raises:
+        BaseException: What ends the request as a whole.
+    """
+    if isinstance(error, (ProtocolError, asyncio.CancelledError, GeneratorExit)):
+        raise error
+    if isinstance(error, (InputRequiredError, PausedError)):
+        return await _settled(server, context, tool, arguments, paused(context))
+    return await _failed(server, context, tool, error)
 
 
 async def _settled(

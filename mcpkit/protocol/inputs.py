@@ -118,6 +118,7 @@ class Journal:
             key is used again, so that no late answer is taken for one to another
             question.
         kept: What the handler did once, by its own keys: JSON values.
+        begun: What it began to do once and has not ended, where that is kept.
         round: Which round this is, from 1.
         changed: A question was not the one of the rounds before.
 
@@ -135,6 +136,7 @@ class Journal:
     entries: dict[int, Entry] = field(default_factory=dict)
     asked: dict[str, Asked | None] = field(default_factory=dict)
     kept: dict[str, Any] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
     round: int = 1
     changed: bool = field(default=False, compare=False)
 
@@ -250,6 +252,7 @@ class Journal:
             "e": [[position, *entry] for position, entry in self.entries.items()],
             "a": {key: asked and [*asked] for key, asked in self.asked.items()},
             "k": dict(self.kept),
+            "b": sorted(self.begun),
             "r": self.round,
         }
 
@@ -271,6 +274,7 @@ class Journal:
             entries=entries,
             asked={key: asked and Asked(*asked) for key, asked in read["a"].items()},
             kept=read["k"],
+            begun=set(read["b"]),
             round=read["r"],
         )
 
@@ -297,6 +301,7 @@ _DUMPED: Final = SchemaValidator(
                     core_schema.nullable_schema(_array(_POSITION, _DIGEST, _POSITION)),
                 ),
                 "k": core_schema.dict_schema(_KEY, _ANY),
+                "b": core_schema.list_schema(_KEY),
                 "r": core_schema.int_schema(ge=1, le=MAX_ROUNDS, strict=True),
             }.items()
         },

@@ -80,6 +80,15 @@ def resource_updated(uri: str, subscription: RequestId | None = None) -> dict[st
     return notification("notifications/resources/updated", params)
 
 
+def of_subscription(
+    message: Mapping[str, Any], subscription: RequestId
+) -> dict[str, Any]:
+    """Return a notification as one of a subscription, whose id it carries."""
+    params = message.get("params", {})
+    meta = {**params.get("_meta", {}), SUBSCRIPTION_ID: subscription}
+    return {**message, "params": {**params, "_meta": meta}}
+
+
 def cancelled(request_id: RequestId, reason: str) -> dict[str, Any]:
     """Build the notification that nobody waits for a request any more."""
     params = {"requestId": request_id, "reason": reason}

@@ -305,12 +305,14 @@ FULL = Journal(
     entries={0: Entry(A, YES)},
     asked={"a": Asked(0, A), "b": None, "c": Asked(1, B, 2)},
     kept={"order": {"id": 7}},
+    begun={"pay"},
     round=3,
 )
 DUMPED: dict[str, Any] = {
     "e": [[0, A, YES]],
     "a": {"a": [0, A, 0], "b": None, "c": [1, B, 2]},
     "k": {"order": {"id": 7}},
+    "b": ["pay"],
     "r": 3,
 }
 

@@ -1,0 +1,56 @@
+"""A task as it goes on the wire. Spec ext-tasks, specification/draft/tasks: Tasks."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any, Final
+
+from mcpkit.protocol.content import without_none
+from mcpkit.stores.base import Status, TaskRecord
+
+IDENTIFIER: Final = "io.modelcontextprotocol/tasks"
+"""The extension, by which clients declare it."""
+
+_INLINE: Final[Mapping[Status, tuple[str, str]]] = MappingProxyType(
+    {
+        "input_required": ("inputRequests", "asked"),
+        "completed": ("result", "result"),
+        "failed": ("error", "error"),
+    }
+)
+"""What a task has beside its state: the member, and where the record has it."""
+
+
+def wire(record: TaskRecord) -> dict[str, Any]:
+    """Return the state of a task."""
+    optional = without_none(
+        {"statusMessage": record.message, "pollIntervalMs": record.poll_ms}
+    )
+    return {
+        "taskId": record.task_id,
+        "status": record.status,
+        "createdAt": timestamp(record.created),
+        "lastUpdatedAt": timestamp(record.updated),
+        "ttlMs": None if record.ttl is None else round(record.ttl * 1000),
+        **optional,
+    }
+
+
+def detailed(record: TaskRecord) -> dict[str, Any]:
+    """Return the state of a task, with what it asks or what it came to."""
+    inline = _INLINE.get(record.status)
+    if inline is None:
+        return wire(record)
+    member, name = inline
+    return {**wire(record), member: getattr(record, name)}
+
+
+def timestamp(seconds: float) -> str:
+    """Return a time as ISO 8601 has it.
+
+    Example:
+        >>> timestamp(0)
+        '1970-01-01T00:00:00.000Z'
+    """
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,1 @@
+"""Where tasks are kept: one protocol, in memory or in a file."""
