@@ -40,6 +40,10 @@ cover: install  ## The tests under branch coverage
 bench: $(VENV)/.dev  ## Measure against the floors and the peers; results in tests/bench/results
 	$(PY) -m tests.bench $(ARGS)
 
+.PHONY: soak
+soak: $(VENV)/.dev  ## Streams and calls for five minutes, in flat memory; make soak ARGS="--quick"
+	$(PY) -m tests.soak $(ARGS)
+
 .PHONY: install
 install: $(VENV)/.dev .venv-mcp1/.done .venv-oldest/.done $(CONFORMANCE)/node_modules/.done  ## Everything the tests need
 
