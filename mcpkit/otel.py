@@ -22,7 +22,8 @@ What is recorded follows the semantic conventions for MCP, which are under
 development still:
 
     span     `{method} {tool or prompt}`, kind SERVER; `{method}` for others
-    metric   `mcp.server.operation.duration`, a histogram in seconds
+    metric   `mcp.server.operation.duration`, a histogram in seconds, which streams
+             of changes are not in
     parent   what `_meta` says in `traceparent`, `tracestate` and `baggage`, read by
              the propagators of the process; the span of the HTTP request, if there
              is one, is linked. Without those keys that span is the parent.
@@ -32,6 +33,7 @@ is a name that the client made up in the name of a span or in a metric, which
 would grow without bounds.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -255,8 +257,10 @@ class _Recorder:
                 span.set_status(Status(StatusCode.ERROR, failure.description))
                 labels = {**labels, **failure.attributes}
         with _harmless():
-            # While the span is current, so that the measurement can refer to it.
-            self._duration.record(seconds, labels)
+            # While the span is current, so that the measurement can refer to it. The
+            # life of a stream is no latency.
+            if not context.is_stream:
+                self._duration.record(seconds, labels)
         with _harmless():
             span.end()
         otel.detach(operation.token)
@@ -311,6 +315,9 @@ def _failure(context: Context, outcome: Result | BaseException) -> _Failure | No
             return _Failure(str(sent.code), str(sent.code), sent.message)
         case Exception():
             return _Failure(str(INTERNAL_ERROR), str(INTERNAL_ERROR), "Internal error")
+        case asyncio.CancelledError() if context.is_stream:
+            # So ends a stream that its client has closed.
+            return None
         case _:
             # Such as a cancellation: it is not answered.
             return _Failure(type(outcome).__qualname__)

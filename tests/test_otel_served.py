@@ -22,6 +22,7 @@ from mcpkit import App, Result, ToolError, dispatch
 from mcpkit.otel import instrument
 from mcpkit.protocol.headers import VERSION
 from tests.calls import V_2025_11_25, call, call_tool, request, text
+from tests.http.streaming import listen, stream
 from tests.wire import MODERN
 
 ROOT = Path(__file__).parent.parent
@@ -261,6 +262,17 @@ async def test_a_question_to_the_client_is_no_error(shop: Shop) -> None:
 
     assert (await call_tool(shop.app, "asks"))["resultType"] == "input_required"
     assert (shop.span.name, shop.span.status.is_unset) == ("tools/call asks", True)
+
+
+@pytest.mark.parametrize("ends", ["by its client", "by the app"])
+async def test_a_stream_is_a_span_and_no_measurement(ends: str, shop: Shop) -> None:
+    async with stream(shop.app, listen(toolsListChanged=True)) as opened:
+        await opened.message()
+        if ends == "by the app":
+            shop.app.close()
+            await opened.rest()
+    assert (shop.span.name, shop.span.status.is_unset) == ("subscriptions/listen", True)
+    assert shop.reader.get_metrics_data() is None
 
 
 LATE = """
