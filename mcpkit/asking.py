@@ -33,6 +33,7 @@ from mcpkit.protocol.inputs import (
     required_capabilities,
 )
 from mcpkit.protocol.jsonrpc import is_object
+from mcpkit.protocol.methods import METHODS
 from mcpkit.protocol.versions import Revision
 from mcpkit.questions import Question
 from mcpkit.threads import Threads
@@ -97,11 +98,15 @@ class Conversation:
 
         Raises:
             PausedError: The client is asked when this round has ended.
+            RuntimeError: It is another method, of which no answer is a question.
             ValueError: There are too many questions, or none.
             ProtocolError: -32021, the client can't answer one; -32602, it did not
                 answer well, several times over; -32603, there is no way to ask.
             AnswerError: A legacy client did not answer.
         """
+        method = METHODS.get(self._context.method)
+        if method is None or not method.may_ask:
+            raise RuntimeError("tools, resources and prompts can ask, and nothing else")
         if not 0 < len(questions) <= MAX_QUESTIONS:
             raise ValueError(f"a round has 1 to {MAX_QUESTIONS} questions")
         if self._waits:
