@@ -119,7 +119,7 @@ async def approve(ctx: Context) -> str:
 
 
 @app.resource("shop://news")
-def news() -> str:
+async def news() -> str:
     """Read the news."""
     return "There is news."
 
