@@ -99,6 +99,7 @@ class Conversation:
         Raises:
             PausedError: The client is asked when this round has ended.
             RuntimeError: It is another method, of which no answer is a question.
+            TypeError: One of them is no question.
             ValueError: There are too many questions, or none.
             ProtocolError: -32021, the client can't answer one; -32602, it did not
                 answer well, several times over; -32603, there is no way to ask.
@@ -161,7 +162,12 @@ class Conversation:
         position, self._position = self._position, self._position + 1
         return position
 
-    def _numbered(self, key: str, question: Question[Any]) -> "_Asked":
+    def _numbered(self, key: Any, question: Any) -> "_Asked":
+        if not isinstance(key, str) or not isinstance(question, Question):
+            raise TypeError(
+                "ctx.ask takes a dict of Elicit, Sample and ListRoots by names, not "
+                f"{question!r} by {key!r}"
+            )
         position = self._next()
         request = _request(question, self._context.revision)
         return _Asked(key, position, Journal.digest(request), question, request)
@@ -213,6 +219,7 @@ class Conversation:
                 one.request if fault is None else self._again(key, one.request, fault)
             )
         self.asked |= requests
+        self._effects.stopping = True
         raise PausedError
 
     def _again(self, key: str, request: Any, fault: ValueError) -> Any:

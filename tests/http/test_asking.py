@@ -25,10 +25,13 @@ from tests.http.client import (
     send as send_http,
 )
 from tests.http.streaming import PATIENCE, Stream, idle, stream
+from tests.http.streams import Client
 from tests.rounds import (
     CLIENT,
     EVERY,
     NAME,
+    PROMPT,
+    TEMPLATE,
     TOOL,
     Name,
     Target,
@@ -255,6 +258,54 @@ async def test_a_client_that_refuses_fails_the_tool(response: Json, text: str) -
         message = await message_of(opened)
         await answer(app, session, message["id"], **response)
         assert await message_of(opened) == failed(text)
+
+
+async def builds(ctx: Context) -> Any:  # noqa: ARG001  # a handler takes it
+    return Result.input_required({"sure": FORM})
+
+
+@pytest.mark.parametrize("handler", [three, builds], ids=["asks", "returns"])
+@pytest.mark.parametrize("target", [TEMPLATE, PROMPT], ids=["a template", "a prompt"])
+async def test_a_client_that_refuses_fails_the_others_too(
+    handler: Any, target: Target, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ours: as all that goes wrong there, it is told to the log alone."""
+    app = app_of(handler)
+    session = await session_of(app)
+    async with asking(app, session, target) as opened:
+        message = await message_of(opened)
+        await answer(app, session, message["id"], error={"code": -1, "message": "no"})
+        response = await message_of(opened)
+    assert response["error"] == {"code": INTERNAL_ERROR, "message": "Internal error"}
+    assert "The client did not answer: no" in caplog.text
+
+
+async def test_a_client_that_left_before_it_was_asked_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ours: there is no stream that it could come back for."""
+    monkeypatch.setattr(pending, "GRACE", 0.01)
+    failures: list[str] = []
+
+    async def handler(ctx: Context) -> str:
+        assert ctx.channel is not None
+        while ctx.channel.away_since is None:
+            await asyncio.sleep(0.001)
+        try:
+            return await three(ctx)
+        except AnswerError as error:
+            failures.append(str(error))
+            raise
+
+    app = app_of(handler)
+    session = await session_of(app)
+    client = Client(app)
+    message = legacy(TOOL.method, TOOL.params, request_id=7)
+    serving = asyncio.create_task(client.ask(message, session))
+    client.gone.set()
+    await serving
+    assert failures == ["The client went away"]
+    await nothing_left(app)
 
 
 async def test_a_handler_can_go_on_without_an_answer() -> None:

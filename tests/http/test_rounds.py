@@ -1,5 +1,6 @@
 """Rounds of questions over HTTP: who may come back with an answer, and to whom."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from mcpkit import App, Context, Result
 from mcpkit.errors import INVALID_PARAMS
 from tests.http.client import MODERN, call, request
 from tests.http.streaming import idle, stream
+from tests.http.streams import Client
 from tests.rounds import (
     CLIENT,
     EVERY,
@@ -228,3 +230,48 @@ async def test_the_retry_of_another_request_is_refused() -> None:
             retried = await post(app, target, **retry_of(reply))
             went_on = "result" in retried.json()
             assert went_on == (name == other), (name, other)
+
+
+async def test_a_question_may_end_a_stream() -> None:
+    """Spec 2026-07-28, basic/transports/streamable-http: Receiving Messages."""
+
+    async def handler(ctx: Context) -> str:
+        await ctx.progress(ctx.round)
+        return await three(ctx)
+
+    app = app_of(handler)
+    params = {**TOOL.params, "_meta": {}}
+    message, headers = request(MODERN, TOOL.method, params, capabilities=CLIENT)
+    message["params"]["_meta"]["progressToken"] = 5
+    async with stream(app, message, headers) as opened:
+        progress, asked = await opened.rest()
+    assert progress["params"] == {"progressToken": 5, "progress": 1}
+    [question] = asked["result"]["inputRequests"].values()
+    assert question["params"]["message"] == "First?"
+    await idle(app)
+
+
+async def test_a_client_that_goes_ends_what_its_round_waits_for() -> None:
+    """Spec 2026-07-28, basic/patterns/cancellation."""
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def charge() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def both(ctx: Context) -> str:
+        await asyncio.gather(ctx.once("charge", charge), three(ctx))
+        raise NotImplementedError
+
+    app = app_of(both)
+    message, headers = request(MODERN, TOOL.method, TOOL.params, capabilities=CLIENT)
+    client = Client(app)
+    serving = asyncio.create_task(client.ask(message, headers))
+    await begun.wait()
+    client.gone.set()
+    await serving
+    assert ended.is_set()
+    await idle(app)

@@ -152,30 +152,62 @@ async def test_an_effect_happens_once_over_all_rounds(target: Target) -> None:
     assert target.text(await through(app_of(handler), target)) == "a b c d e"
 
 
-async def test_an_effect_that_has_begun_ends_before_the_client_is_asked() -> None:
+@EVERY
+@pytest.mark.parametrize("waits", ["for all", "for the first", "for none"])
+async def test_an_effect_that_has_begun_ends_before_the_client_is_asked(
+    waits: str, target: Target
+) -> None:
     """MRTR-13: that it was done is not forgotten because a question came first."""
     done: list[str] = []
-    may_end = asyncio.Event()
 
     async def charge() -> str:
         done.append("begun")
-        await may_end.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)
         done.append("done")
         return "charged"
 
     async def handler(ctx: Context) -> str:
-        async def question() -> str:
-            while not done:
+        charging = ctx.once("charge", charge)
+        match waits:
+            case "for all":
+                async with asyncio.TaskGroup() as group:
+                    charged = group.create_task(charging)
+                    asked = group.create_task(ask(ctx, "First?"))
+                return f"{charged.result()} {asked.result()}"
+            case "for the first":
+                return " ".join(await asyncio.gather(charging, ask(ctx, "First?")))
+            case _:
+                task = asyncio.create_task(charging)
                 await asyncio.sleep(0)
-            asyncio.get_running_loop().call_soon(may_end.set)
-            return await ask(ctx, "First?")
+                name = await ask(ctx, "First?")
+                return f"{await task} {name}"
 
-        async with asyncio.TaskGroup() as group:
-            charging = group.create_task(ctx.once("charge", charge))
-            asking = group.create_task(question())
-        return f"{charging.result()} {asking.result()} {done}"
+    assert target.text(await through(app_of(handler), target)) == "charged a"
+    assert done == ["begun", "done"]
 
-    assert await through(app_of(handler)) == text("charged a ['begun', 'done']")
+
+async def test_an_effect_is_cancelled_with_who_waits_for_it() -> None:
+    """Ours: as whatever is awaited is. It is not done, and is tried again."""
+    ends: list[str] = []
+
+    async def charge() -> str:
+        try:
+            if not ends:
+                await asyncio.Event().wait()
+        finally:
+            ends.append("ended")
+        return "charged"
+
+    async def handler(ctx: Context) -> str:
+        try:
+            async with asyncio.timeout(0.01):
+                return f"{await ctx.once('charge', charge)}"
+        except TimeoutError:
+            await asyncio.sleep(0)
+            return f"{ends} {await ctx.once('charge', charge)}"
+
+    assert await send(app_of(handler)) == text("['ended'] charged")
 
 
 async def test_nothing_is_done_once_after_a_question() -> None:

@@ -433,14 +433,28 @@ async def test_more_questions_at_once_than_a_round_has_take_another() -> None:
     assert done == text(" ".join(map(str, range(20))))
 
 
-async def test_a_round_of_nothing_is_a_mistake() -> None:
+MISTAKES: dict[str, tuple[Any, str]] = {
+    # id: what is asked, what the log says
+    "nothing": ({}, "a round has 1 to 16 questions"),
+    "a text": ({"a": "Sure?"}, "takes a dict of Elicit, Sample and ListRoots by"),
+    "a class": ({"a": ListRoots}, "not <class 'mcpkit.questions.ListRoots'> by 'a'"),
+    "a number for a name": ({1: ListRoots()}, "not ListRoots() by 1"),
+}
+
+
+@pytest.mark.parametrize(("questions", "said"), MISTAKES.values(), ids=MISTAKES)
+async def test_what_is_asked_has_a_form(
+    questions: Any, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """Ours."""
 
     async def handler(ctx: Context) -> str:
-        await ctx.ask({})
+        await ctx.ask(questions)
         raise NotImplementedError
 
-    assert (await send(app_of(handler)))["isError"]
+    failed = await send(app_of(handler))
+    assert failed == {**text("Tool ask failed"), "isError": True}
+    assert said in caplog.text
 
 
 # Single use
