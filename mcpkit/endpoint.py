@@ -244,6 +244,8 @@ class Endpoint:
         if method == "DELETE":
             await end_session(self._server, session)
             await unfollow(self._server, session)
+            # A worker in which nobody ever waited is not told.
+            self._server.replay.end(session.id)
             return _with_headers(Response(200, b""), cors)
         exchange = Exchange(receive, send, headers, cors, self._server.replay)
         if not exchange.admits_stream:

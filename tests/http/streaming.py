@@ -159,7 +159,7 @@ class Stream:
 
 
 def _event(fields: Mapping[str, str]) -> Event:
-    data = fields["data"].strip()
+    data = fields.get("data", "").strip()
     return Event(
         data=json.loads(data) if data else None,
         id=fields["id"].strip() if "id" in fields else None,
@@ -189,7 +189,11 @@ async def stream(
         try:
             await opened.started()
             yield opened
-        finally:
+        except BaseException:
+            # What the app waits for may never come any more.
+            opened.task.cancel()
+            raise
+        else:
             await opened.close()
 
 
