@@ -107,16 +107,14 @@ async def followed(
         context: The request.
         serve: Serves it.
     """
-    around, records = _current.get(), None
+    records = await _records(host, context)
     # What is served within another request is not for the client of that.
-    _current.set(None)
+    around = _current.get()
+    _current.set(records)
     try:
-        records = await _records(host, context)
-        _current.set(records)
         reply = await serve()
         # An answer with a status of its own stays one. Who cancelled hears nothing.
         if records is not None and reply.status == 200:
-            _current.set(None)
             await records.flush()
         return reply
     finally:

@@ -2,14 +2,16 @@
 
 import asyncio
 import contextvars
+import gc
 import json
 import logging
 import logging.config
 import threading
 import tracemalloc
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import httpx
 import pytest
@@ -215,6 +217,23 @@ async def test_a_modern_client_that_asks_for_nothing_is_sent_json() -> None:
 
 
 @pytest.mark.usefixtures("handler")
+async def test_what_is_logged_is_sent_while_the_handler_goes_on() -> None:
+    heard = asyncio.Semaphore(0)
+
+    async def run() -> str:
+        for word in ("one", "two", "three"):
+            log.info(word)
+            await heard.acquire()
+        return "done"
+
+    async with stream(of(run), asking()) as opened:
+        for word in ("one", "two", "three"):
+            assert await opened.message() == note(word)
+            heard.release()
+        assert [each["id"] for each in await opened.rest()] == [1]
+
+
+@pytest.mark.usefixtures("handler")
 async def test_a_client_that_takes_json_alone_is_sent_nothing() -> None:
     """STR-10."""
     headers = {"accept": "application/json"}
@@ -335,12 +354,41 @@ async def test_what_outlives_its_request_is_sent_to_nobody() -> None:
 
 
 @pytest.mark.usefixtures("handler")
-async def test_a_request_within_another_is_sent_its_own() -> None:
+async def test_what_outlives_its_request_does_not_hold_it() -> None:
+    left: set[asyncio.Task[None]] = set()
+    stop = asyncio.Event()
+
+    async def later() -> None:
+        await stop.wait()
+
+    async def run() -> str:
+        log.info("one")
+        left.add(asyncio.create_task(later()))
+        return "done"
+
+    class Caller(str):
+        """Who calls."""
+
+    app, channel = of(run), cast("Any", Noisy())
+    caller = Caller("ada")
+    held = weakref.ref(caller)
+    await dispatch(asking(), app, principal=caller, channel=channel)
+    assert channel.sent == [note("one")]
+    del caller
+    gc.collect()
+    assert held() is None
+    stop.set()
+    await asyncio.gather(*left)
+
+
+@pytest.mark.parametrize("level", ["debug", None])
+@pytest.mark.usefixtures("handler")
+async def test_a_request_within_another_is_sent_its_own(level: str | None) -> None:
     inner = of(says)
 
     async def run() -> str:
         log.info("before")
-        assert b"done" in (await dispatch(asking(), inner)).body
+        assert b"done" in (await dispatch(asking(level), inner)).body
         log.info("after")
         return "done"
 
@@ -579,6 +627,48 @@ async def test_what_a_server_logs_of_a_response_is_not_sent_in_it() -> None:
     events = [line for line in replied.text.splitlines() if line.startswith("data:")]
     sent = [json.loads(line.removeprefix("data:")) for line in events]
     assert sent[:-1] == [note("one"), note("two and 3")]
+
+
+class Stuck:
+    """A channel whose client never reads."""
+
+    away_since = None
+
+    def __init__(self, *, admits_stream: bool = True) -> None:
+        self.admits_stream = admits_stream
+        self.waits = asyncio.Event()
+
+    async def send(self, _context: Context, _message: Mapping[str, Any]) -> None:
+        """Wait for ever."""
+        self.waits.set()
+        await asyncio.Event().wait()
+
+    def watch(self, _context: Context, _cancel: Callable[[], None] | None) -> None:
+        """Do nothing."""
+
+    def unwatch(self) -> None:
+        """Do nothing."""
+
+
+@pytest.mark.parametrize("function", [says_async, says_between])
+@pytest.mark.usefixtures("handler")
+async def test_a_request_that_is_cancelled_leaves_nothing_that_sends(
+    function: Any,
+) -> None:
+    channel: Any = Stuck()
+    app = of(function)
+    task = asyncio.create_task(dispatch(asking(), app, channel=channel))
+    await channel.waits.wait()
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+    await idle(app)
+
+
+@pytest.mark.usefixtures("handler")
+async def test_a_channel_that_takes_no_messages_is_given_none() -> None:
+    channel: Any = Stuck(admits_stream=False)
+    assert b"done" in (await dispatch(asking(), of(says), channel=channel)).body
 
 
 class Noisy:

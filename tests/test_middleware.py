@@ -328,6 +328,31 @@ async def test_middleware_may_answer_itself(app: App, at: str) -> None:
     assert await call_tool(app, "broken", at=at) == failed("no")
 
 
+@pytest.mark.parametrize("at", EVERY)
+async def test_lists_have_pages_and_what_the_caller_sees_within_middleware(
+    at: str,
+) -> None:
+    app = App("tests", page_size=1)
+    for name in ("one", "two", "three"):
+        app.add_tool(
+            lambda: None,
+            name=name,
+            visible=(lambda principal: principal == "ada") if name == "two" else None,
+        )
+    seen = watch(app)
+    for by, names in (("ada", ["one", "two", "three"]), (None, ["one", "three"])):
+        found: list[str] = []
+        params: dict[str, Any] = {}
+        while True:
+            page = await call(app, "tools/list", at=at, by=by, **params)
+            found += [tool["name"] for tool in page["tools"]]
+            if "nextCursor" not in page:
+                break
+            params = {"cursor": page["nextCursor"]}
+        assert found == names
+    assert len(seen) == 5
+
+
 async def test_middleware_may_replace_a_result(app: App) -> None:
     @app.middleware
     async def marked(_ctx: Context, call_next: Next) -> Result:

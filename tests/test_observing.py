@@ -35,6 +35,10 @@ def report_failure() -> Result:
     return Result.raw({"content": [], "isError": True})
 
 
+def report_on_the_wire() -> Result:
+    return Result.wire({"content": [], "isError": True})
+
+
 def refuse(code: int) -> str:
     raise ProtocolError(code, "a secret")
 
@@ -64,7 +68,16 @@ def review(title: str) -> str:
 
 def shop(**options: Any) -> App:
     app = App("bookshop", **options)
-    for tool in (search, fail, crash, report_failure, refuse, lose, ask):
+    for tool in (
+        search,
+        fail,
+        crash,
+        report_failure,
+        report_on_the_wire,
+        refuse,
+        lose,
+        ask,
+    ):
         app.add_tool(tool)
     app.add_resource("books://{isbn}", book)
     app.add_prompt(review)
@@ -99,6 +112,15 @@ RUNS: list[tuple[str, str, str, dict[str, Any], str, Any, Any]] = [
         "tools/call",
         {"name": "report_failure"},
         "report_failure",
+        "error",
+        None,
+    ),
+    (
+        "a failure in a shape of its own",
+        "tool.execute",
+        "tools/call",
+        {"name": "report_on_the_wire"},
+        "report_on_the_wire",
         "error",
         None,
     ),
