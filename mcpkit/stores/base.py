@@ -18,7 +18,6 @@ Spec ext-tasks, tasks: Tasks, Task Creation, Task Polling.
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal, Protocol, TypeAlias
@@ -39,7 +38,8 @@ class TaskRecord:
     """One task, as it is at one revision.
 
     Its values are kept in their JSON form, the one that `jsonrpc.encode_result` sends:
-    a tuple comes back as a list, a date as a string.
+    a tuple comes back as a list, a date as a string, and an integer of more than 4300
+    digits, which hardly anybody reads, as infinite.
 
     Attributes:
         task_id: Names the task. Whoever makes it sees to its being hard to guess.
@@ -201,15 +201,15 @@ _JSON: Final = (
 )
 _NAMES: Final = tuple(each.name for each in fields(TaskRecord))
 
-# Python reads no integer of more digits, unless it is told to.
-_LONG_NUMBER: Final = re.compile(r"[0-9]{4301}")
+_MAX_DIGITS: Final = 4300
+"""How many digits an integer may have that Python reads, unless it is told to."""
 
 
 def encode_record(record: TaskRecord) -> Row:
     """Return what is to be kept of a task, which shares nothing with it.
 
     Raises:
-        ValueError: A value has no JSON form, or one that can't be read back.
+        ValueError: A value has no JSON form.
     """
     row = {name: getattr(record, name) for name in _NAMES}
     row.update((name, _text(row[name])) for name in _JSON if row[name] is not None)
@@ -220,7 +220,7 @@ def decode_record(row: Mapping[str, Any]) -> TaskRecord:
     """Return the task of which something was kept."""
     values = {name: row[name] for name in _NAMES}
     values.update(
-        (name, json.loads(values[name])) for name in _JSON if values[name] is not None
+        (name, _value(values[name])) for name in _JSON if values[name] is not None
     )
     values["resumable"] = bool(values["resumable"])
     values["cancelling"] = bool(values["cancelling"])
@@ -243,8 +243,17 @@ def position(key: str) -> tuple[float, str]:
 
 def _text(value: str | Mapping[str, Any]) -> str:
     encoded = encode(value) if isinstance(value, str) else encode_result(dict(value))
-    text = encoded.decode()
-    # One task that can't be read would stand in the way of every sweep.
-    if _LONG_NUMBER.search(text):
-        json.loads(text)
-    return text
+    return encoded.decode()
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        # One task that can't be read would stand in the way of every sweep.
+        return json.loads(text, parse_int=_number)
+
+
+def _number(digits: str) -> float:
+    is_read = len(digits.removeprefix("-")) <= _MAX_DIGITS
+    return int(digits) if is_read else float(digits)

@@ -67,12 +67,12 @@ _TABLES: Final = (
     )
     """,
     """
-    CREATE INDEX tasks_held ON tasks (lease, task_id)
+    CREATE INDEX tasks_held ON tasks (ended, lease, task_id)
     WHERE ended = 0 AND worker IS NOT NULL
     """,
     "CREATE INDEX tasks_due ON tasks (ended, created + ttl, task_id)",
     "CREATE INDEX tasks_owned ON tasks (owner, created, task_id)",
-    "CREATE INDEX tasks_unended ON tasks (owner) WHERE ended = 0",
+    "CREATE INDEX tasks_unended ON tasks (ended, owner) WHERE ended = 0",
     f"PRAGMA application_id = {_APPLICATION}",
     f"PRAGMA user_version = {_VERSION}",
 )
@@ -160,7 +160,7 @@ class SQLiteTaskStore:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = _checked(os.fspath(path))
+        self.path: Final = _checked(os.fspath(path))
         self._lock = Lock()
         self._process = 0
         self._lanes: tuple[_Lane, _Lane] | None = None
@@ -280,13 +280,13 @@ class SQLiteTaskStore:
     def _put(self, lane: int, call: Callable[[sqlite3.Connection], _T]) -> "Future[_T]":
         with self._lock:
             if self._lanes is None:
-                self._lanes = (_Lane(self._path), _Lane(self._path))
+                self._lanes = (_Lane(self.path), _Lane(self.path))
                 self._process = os.getpid()
             # SQLite knows of a file that is open in the parent, takes its locks for
             # locks of this process, and loses what either writes.
             if self._process != os.getpid():
                 raise SetupError(
-                    f"{self._path} was opened before this process was forked, and"
+                    f"{self.path} was opened before this process was forked, and"
                     " can't be used in both: use the store after the fork for the"
                     " first time, close it before, or spawn processes instead"
                 )
@@ -391,6 +391,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     if not has_tables:
         _make_tables(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")
+    # NORMAL is three times as fast, at 0.07 ms a write where this takes 0.2, and may
+    # lose the latest writes with the power, of which a client has been told.
     connection.execute("PRAGMA synchronous = FULL")
 
 
