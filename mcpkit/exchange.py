@@ -39,15 +39,13 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 RawHeaders: TypeAlias = list[tuple[bytes, bytes]]
 
-WATCH_AFTER: Final = 0.02
-"""How long a request waits, in seconds, before its client is watched."""
-
 KEEP_ALIVE: Final = 15.0
 """How long a client hears nothing, in seconds, before it is told that all is well."""
 
 RETRY_MS: Final = 1000
 """When a client whose connection was closed may come back, in milliseconds."""
 
+_PAUSE: Final = 0.02
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 # What only who sends the body can say of it.
@@ -74,6 +72,7 @@ class Exchange:
     is_over = False
     _began = False
     _is_open = True
+    _has_left = False
     _left_at: float | None = None
     _buffer: Buffer | None = None
     _turn: Follower | None = None
@@ -164,10 +163,15 @@ class Exchange:
             await self._end()
 
     def watch(self, context: Context, cancel: Callable[[], None] | None) -> None:
-        """Look whether the client is still there, once some time has passed."""
+        """Look whether the client is still there, and tell it that all is well."""
         self._cancel = cancel
+        if self._has_left:
+            self._leave()
+            return
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(WATCH_AFTER, self._begin_watching, context)
+        self._watcher = loop.create_task(self._watch())
+        if self._can_stream:
+            self._timer = loop.call_later(KEEP_ALIVE, self._say_something, context)
 
     def unwatch(self) -> None:
         """Look no more."""
@@ -241,27 +245,20 @@ class Exchange:
             self._lock = asyncio.Lock()
         return self._lock
 
-    def _begin_watching(self, context: Context) -> None:
-        loop = asyncio.get_running_loop()
-        self._watcher = loop.create_task(self._watch())
-        self._timer = None
-        if self._can_stream:
-            self._timer = loop.call_later(KEEP_ALIVE, self._say_something, context)
-
     async def _watch(self) -> None:
         """Wait for the client to close the connection."""
         while (await self._receive())["type"] != "http.disconnect":
             # There are middlewares that give the body again and again.
-            await asyncio.sleep(WATCH_AFTER)
+            await asyncio.sleep(_PAUSE)
         self._leave()
 
     def _leave(self) -> None:
         # A connection that was closed here is not one that the client closed.
-        if not self._is_open:
-            return
-        self._is_open = self.takes_json = False
-        self._disconnect()
-        if self._cancel is not None:
+        if self._is_open:
+            self._is_open = self.takes_json = False
+            self._has_left = True
+            self._disconnect()
+        if self._has_left and self._cancel is not None:
             self._cancel()
 
     def _disconnect(self) -> None:

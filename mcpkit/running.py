@@ -202,15 +202,18 @@ class _Resumed:
     def __await__(self) -> Generator[Any, Any, Any]:
         work, waits_for = self._work, self._waits_for
         while True:
+            thrown: BaseException | None = None
+            sent = None
             try:
-                try:
-                    sent = yield waits_for
-                except GeneratorExit:
-                    work.close()
-                    raise
-                except BaseException as error:  # noqa: BLE001  # it is the work's
-                    waits_for = work.throw(error)
-                else:
-                    waits_for = work.send(sent)
+                sent = yield waits_for
+            except GeneratorExit:
+                work.close()
+                raise
+            except BaseException as error:  # noqa: BLE001  # it is the work's
+                thrown = error
+            # Not inside of `except`: else all that the work raises later would come of
+            # what was thrown into it.
+            try:
+                waits_for = work.send(sent) if thrown is None else work.throw(thrown)
             except StopIteration as done:
                 return done.value

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcpkit import App, Context, exchange
+from mcpkit import App, Context, exchange, running
 from tests.http.client import LEGACY, Json, legacy, open_session
 from tests.http.streams import Client
 from tests.http.test_streams import TOKEN, answer, call, told
@@ -15,7 +15,7 @@ from tests.http.test_streams import TOKEN, answer, call, told
 @pytest.fixture
 def attentive(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a client looked after from the start."""
-    monkeypatch.setattr(exchange, "WATCH_AFTER", 0)
+    monkeypatch.setattr(running, "WATCH_AFTER", 0)
 
 
 def build_app() -> App:

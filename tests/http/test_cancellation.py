@@ -17,7 +17,7 @@ import pytest
 from fastapi import Depends
 from starlette.types import Receive, Scope, Send
 
-from mcpkit import App, Context, ToolError, exchange
+from mcpkit import App, Context, ToolError, running
 from mcpkit.running import MAX_CANCELLED
 from tests.http.client import (
     JSON_HEADERS,
@@ -38,7 +38,7 @@ every_way = pytest.mark.parametrize("serve", WAYS.values(), ids=WAYS.keys())
 @pytest.fixture(autouse=True)
 def attentive(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a client looked after from the start."""
-    monkeypatch.setattr(exchange, "WATCH_AFTER", 0)
+    monkeypatch.setattr(running, "WATCH_AFTER", 0)
 
 
 @dataclass

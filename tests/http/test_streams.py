@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import pytest
 from fastapi import Depends, HTTPException, Response
 
-from mcpkit import App, Context, ProtocolError, ToolError, exchange
+from mcpkit import App, Context, ProtocolError, ToolError, exchange, running
 from mcpkit.protocol.era import LOG_LEVEL, LOG_LEVELS
 from tests.http.client import (
     LEGACY,
@@ -467,7 +467,7 @@ async def test_a_task_that_outlives_its_request_says_nothing_and_does_not_fail()
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a quiet request speak up at once, and all the time."""
-    monkeypatch.setattr(exchange, "WATCH_AFTER", 0)
+    monkeypatch.setattr(running, "WATCH_AFTER", 0)
     monkeypatch.setattr(exchange, "KEEP_ALIVE", 0)
 
 
