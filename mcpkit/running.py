@@ -9,8 +9,9 @@ Spec 2026-07-28, basic/patterns/cancellation; 2025-11-25, basic/utilities/cancel
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from functools import partial
+from types import coroutine
 from typing import Any, Final, TypeAlias, TypeVar
 
 from mcpkit.bus import Bus
@@ -19,6 +20,13 @@ from mcpkit.errors import RequestCancelledError
 from mcpkit.protocol.jsonrpc import RequestId
 
 T = TypeVar("T")
+
+WATCH_AFTER: Final = 0.02
+"""How long a request waits, in seconds, before its client is watched.
+
+Twice as long at most: all that wait are looked at together, since a timer for each
+costs more than most requests do.
+"""
 
 MAX_CANCELLED: Final = 64
 """How many requests of one caller may be cancelled and not have ended."""
@@ -39,6 +47,7 @@ class Running:
         bus.on("cancel", self._receive)
         self._runs: dict[tuple[Caller, RequestId], _Run] = {}
         self._cancelled: Counter[Caller] = Counter()
+        self._rounds: _Rounds | None = None
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -59,7 +68,7 @@ class Running:
         """
         run = self._begin(context)
         try:
-            result: T = await _Resumed(work, waits_for)
+            result: T = await _resume(work, waits_for)
         except GeneratorExit:
             raise
         except BaseException as error:
@@ -103,21 +112,23 @@ class Running:
 
     def _begin(self, context: Context) -> "_Run":
         run = _Run(context)
-        is_modern = context.era == "modern"
-        if not is_modern:
+        if context.revision.era == "legacy":
             self._bus.join()
+            run.key = run.caller, context.request_id
             self._runs[run.key] = run
+        elif context.channel is not None:
+            run.cancel_with = self._cancel
         if context.channel is not None:
-            cancel = partial(self._cancel, run) if is_modern else None
-            context.channel.watch(context, cancel)
+            rounds = self._rounds
+            if rounds is None or rounds.loop is not run.loop:
+                rounds = self._rounds = _Rounds(run.loop)
+            rounds.add(run)
         return run
 
     def _end(self, run: "_Run") -> None:
-        if run.context.channel is not None:
-            run.context.channel.unwatch()
         run.end()
         # Another request may have the same id by now.
-        if self._runs.get(run.key) is run:
+        if run.key is not None and self._runs.get(run.key) is run:
             del self._runs[run.key]
         if not run.is_cancelled:
             return
@@ -141,32 +152,61 @@ def caller_of(
 
 
 class _Run:
+    """A request that waits.
+
+    Attributes:
+        context: The request.
+        task: The task that serves it.
+        loop: The event loop of the task.
+        key: Who may cancel it by its id, and the id; `None` for a modern one.
+        cancel_with: What cancels it when its client goes; `None` for a legacy one.
+        rounds: Who looks whether it has waited for long, if anybody does.
+        is_watched: It has waited for long.
+        is_cancelled: Nobody waits for it any more.
+        is_over: It has come to its end.
+    """
+
     __slots__ = (
         "_cancelling",
         "_is_told",
-        "caller",
+        "cancel_with",
         "context",
         "is_cancelled",
         "is_over",
+        "is_watched",
         "key",
         "loop",
+        "rounds",
         "task",
     )
 
     def __init__(self, context: Context) -> None:
-        self.context = context
-        self.caller = caller_of(context.session, context.principal, context.scope)
-        self.key = (self.caller, context.request_id)
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  # whoever awaits is in a task
+        self.context = context
         self.task = task
+        self.loop = task.get_loop()
+        self.key: tuple[Caller, RequestId] | None = None
+        self.cancel_with: Callable[[_Run], None] | None = None
+        self.rounds: _Rounds | None = None
+        self.is_watched = self.is_cancelled = self.is_over = self._is_told = False
         self._cancelling = task.cancelling()
-        self.loop = asyncio.get_running_loop()
-        self.is_cancelled = False
-        self._is_told = False
-        self.is_over = False
+
+    @property
+    def caller(self) -> Caller:
+        """Who may cancel it."""
+        context = self.context
+        return caller_of(context.session, context.principal, context.scope)
+
+    def watch(self) -> None:
+        """Have the client looked after from now on."""
+        self.is_watched = True
+        context, cancel = self.context, self.cancel_with
+        assert context.channel is not None  # noqa: S101  # it is in the rounds
+        context.channel.watch(context, cancel and partial(cancel, self))
 
     def cancel(self) -> None:
+        """Cancel it, as soon as it waits for something."""
         self.is_cancelled = True
         self.context.cancel()
         # Later, since it may be the task itself that runs now: cancelled then, it
@@ -174,7 +214,13 @@ class _Run:
         self.loop.call_soon_threadsafe(self._tell)
 
     def end(self) -> None:
+        """Note that it has come to its end."""
         self.is_over = True
+        if self.rounds is not None:
+            self.rounds.discard(self)
+        if self.is_watched:
+            assert self.context.channel is not None  # noqa: S101  # it was watched
+            self.context.channel.unwatch()
         if self._is_told:
             self._is_told = False
             self.task.uncancel()
@@ -190,30 +236,60 @@ class _Run:
             self.task.cancel()
 
 
-class _Resumed:
-    """Waits for a coroutine that was begun, from what it waits for on."""
+class _Rounds:
+    """Has requests watched that have waited for a while, those of one event loop.
 
-    __slots__ = ("_waits_for", "_work")
+    Args:
+        loop: The event loop.
+    """
 
-    def __init__(self, work: Coroutine[Any, Any, T], waits_for: Any) -> None:
-        self._work = work
-        self._waits_for = waits_for
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._is_on = False
+        # Since the last round, and since the one before.
+        self._new: set[_Run] = set()
+        self._old: set[_Run] = set()
 
-    def __await__(self) -> Generator[Any, Any, Any]:
-        work, waits_for = self._work, self._waits_for
-        while True:
-            thrown: BaseException | None = None
-            sent = None
-            try:
-                sent = yield waits_for
-            except GeneratorExit:
-                work.close()
-                raise
-            except BaseException as error:  # noqa: BLE001  # it is the work's
-                thrown = error
-            # Not inside of `except`: else all that the work raises later would come of
-            # what was thrown into it.
-            try:
-                waits_for = work.send(sent) if thrown is None else work.throw(thrown)
-            except StopIteration as done:
-                return done.value
+    def add(self, run: _Run) -> None:
+        run.rounds = self
+        self._new.add(run)
+        if not self._is_on:
+            self._is_on = True
+            self.loop.call_later(WATCH_AFTER, self._go)
+
+    def discard(self, run: _Run) -> None:
+        self._new.discard(run)
+        self._old.discard(run)
+
+    def _go(self) -> None:
+        old, self._old, self._new = self._old, self._new, set()
+        for run in old:
+            run.watch()
+        self._is_on = bool(self._old)
+        if self._is_on:
+            self.loop.call_later(WATCH_AFTER, self._go)
+
+
+@coroutine
+def _resume(work: Coroutine[Any, Any, T], waits_for: Any) -> Generator[Any, Any, T]:
+    """Wait for a coroutine that was begun, from what it waits for on."""
+    while True:
+        thrown: BaseException | None = None
+        sent = None
+        try:
+            sent = yield waits_for
+        except GeneratorExit:
+            work.close()
+            raise
+        except BaseException as error:  # noqa: BLE001  # it is the work's
+            thrown = error
+        # Not inside of `except`: else all that the work raises later would come of
+        # what was thrown into it.
+        try:
+            waits_for = work.send(sent) if thrown is None else work.throw(thrown)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        finally:
+            # It may come out again, with this frame in its traceback.
+            thrown = None
