@@ -7,10 +7,11 @@ from typing import Annotated
 import pytest
 from fastapi import Depends
 
-from mcpkit import App, Context
+from mcpkit import App, Context, ToolError
 from mcpkit.errors import (
     InputRequiredError,
 )
+from tests.calls import failed
 from tests.rounds import (
     EVERY,
     Handler,
@@ -237,3 +238,34 @@ async def test_a_dependency_that_fails_while_it_is_ended_is_logged(
 
     assert messages_of(await send(app)) == {"elicitation": "First?"}
     assert "the database is gone" in caplog.text
+
+
+async def failing(_: Context) -> str:
+    async def fail() -> None:
+        raise ConnectionError("the database is gone")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(fail())
+    raise NotImplementedError
+
+
+async def recovering(ctx: Context) -> str:
+    try:
+        await failing(ctx)
+    except* ConnectionError:
+        pass
+    raise ToolError("Try again later.")
+
+
+FAILED: dict[str, tuple[Handler, str]] = {
+    "a group of tasks": (failing, "Tool ask failed"),
+    "after a group of tasks": (recovering, "Try again later."),
+}
+
+
+@pytest.mark.parametrize(("handler", "said"), FAILED.values(), ids=FAILED)
+async def test_a_group_of_tasks_that_fails_is_no_cancellation(
+    handler: Handler, said: str
+) -> None:
+    """ERR-03. Until Python 3.13 it leaves the task as if it had been cancelled."""
+    assert await send(app_of(handler)) == failed(said)
