@@ -108,6 +108,7 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         bound.bind((host, port))
     except OSError as error:
+        bound.close()
         raise click.ClickException(f"{host}:{port}: {error.strerror}") from error
     bound.set_inheritable(True)
     return bound
