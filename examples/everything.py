@@ -24,6 +24,7 @@ from mcpkit import (
     Image,
     ListRoots,
     Message,
+    ProtocolError,
     Result,
     Sample,
     Text,
@@ -270,6 +271,12 @@ class Color(BaseModel):
     color: str
 
 
+class Deletion(BaseModel):
+    """Whether something is to go."""
+
+    confirm: bool
+
+
 class Topic(BaseModel):
     """What somebody wants to know about."""
 
@@ -453,6 +460,76 @@ def test_input_required_result_tampered_state(ctx: Context) -> str | Result:
     if ctx.input.state is None:
         return Result.input_required({"confirm": CONFIRM}, "asked")
     return "The state is as it was."
+
+
+# Tools that take long: they answer with a handle at once, and the client looks how the
+# task stands. One that does not know tasks waits for the result as ever.
+
+
+@app.tool
+def greet(name: str) -> str:
+    """Greet somebody, at once."""
+    return f"Hello, {name}!"
+
+
+@app.tool(task="optional")
+async def slow_compute(seconds: float, ctx: Context, label: str = "it") -> str:
+    """Work for some seconds."""
+    await ctx.progress(0, total=seconds, message=f"Computing {label}.")
+    await asyncio.sleep(seconds)
+    return f"Computed {label} for {seconds:g} s."
+
+
+@app.tool(task="required")
+async def failing_job() -> str:
+    """Fail, with words that the model can read: the task itself is complete."""
+    await asyncio.sleep(1)
+    raise ToolError("This job intentionally fails for testing.")
+
+
+@app.tool(task="optional")
+async def protocol_error_job() -> str:
+    """Fail as a request does: so does the task."""
+    await work()
+    raise ProtocolError(-32603, "This job intentionally breaks for testing.")
+
+
+@app.tool(task="optional")
+async def confirm_delete(filename: str, ctx: Context) -> str:
+    """Ask in the middle of the work."""
+    await work()
+    answer = filled_in(await ctx.elicit(f"Delete {filename}?", Deletion))
+    return f"{filename} is {'deleted' if answer.confirm else 'still there'}."
+
+
+@app.tool(task="optional")
+async def multi_input(ctx: Context) -> str:
+    """Ask two questions at once, which may be answered one after the other."""
+    answers = await ctx.ask(
+        {
+            "name": Elicit("What is your name?", Name),
+            "friend": Elicit("What is your friend's name?", Name),
+        }
+    )
+    names = [filled_in(answers[key]).name for key in ("name", "friend")]
+    return f"{names[0]} and {names[1]} know each other."
+
+
+async def user_name(ctx: Context) -> str:
+    """Ask the user for a name."""
+    answers = await ctx.ask({"user_name": Elicit("What is your name?", Name)})
+    return filled_in(answers["user_name"]).name
+
+
+async def when_it_is_known(ctx: Context) -> bool:
+    """Ask before there is a task; the tool has the answer then."""
+    return bool(await user_name(ctx))
+
+
+@app.tool(task=when_it_is_known)
+async def test_tool_with_task(ctx: Context) -> str:
+    """Ask first, and work for somebody afterwards."""
+    return f"Worked for {await user_name(ctx)}."
 
 
 # Resources: a URI of its own, or a template for a family of them.

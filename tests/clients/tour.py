@@ -42,6 +42,13 @@ TOOLS = [
     "test_input_required_result_elicitation",
     "test_input_required_result_request_state",
     "test_input_required_result_tampered_state",
+    "greet",
+    "slow_compute",
+    "failing_job",
+    "protocol_error_job",
+    "confirm_delete",
+    "multi_input",
+    "test_tool_with_task",
 ]
 
 
