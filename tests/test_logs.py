@@ -22,6 +22,7 @@ from mcpkit.protocol.era import LOG_LEVEL, LOG_LEVELS
 from tests.http.client import Json, headers_of, legacy, modern, open_session, post
 from tests.http.serving import served
 from tests.http.streaming import (
+    PATIENCE,
     acknowledged,
     changed,
     completed,
@@ -650,7 +651,13 @@ class Stuck:
         """Do nothing."""
 
 
-@pytest.mark.parametrize("function", [says_async, says_between])
+async def says_and_waits() -> str:
+    says()
+    await asyncio.Event().wait()
+    return "done"
+
+
+@pytest.mark.parametrize("function", [says_async, says_between, says_and_waits])
 @pytest.mark.usefixtures("handler")
 async def test_a_request_that_is_cancelled_leaves_nothing_that_sends(
     function: Any,
@@ -658,9 +665,10 @@ async def test_a_request_that_is_cancelled_leaves_nothing_that_sends(
     channel: Any = Stuck()
     app = of(function)
     task = asyncio.create_task(dispatch(asking(), app, channel=channel))
-    await channel.waits.wait()
-    task.cancel()
-    await asyncio.wait([task])
+    async with asyncio.timeout(PATIENCE):
+        await channel.waits.wait()
+        task.cancel()
+        await asyncio.wait([task])
     assert task.cancelled()
     await idle(app)
 
@@ -668,7 +676,9 @@ async def test_a_request_that_is_cancelled_leaves_nothing_that_sends(
 @pytest.mark.usefixtures("handler")
 async def test_a_channel_that_takes_no_messages_is_given_none() -> None:
     channel: Any = Stuck(admits_stream=False)
-    assert b"done" in (await dispatch(asking(), of(says), channel=channel)).body
+    async with asyncio.timeout(PATIENCE):
+        replied = await dispatch(asking(), of(says), channel=channel)
+    assert b"done" in replied.body
 
 
 class Noisy:

@@ -179,6 +179,15 @@ async def test_a_stream_that_was_not_opened_is_told_of_as_a_request(
     assert lines(caplog) == [line(f"error/{code}")]
 
 
+async def test_why_a_stream_ended_is_what_ended_it_first() -> None:
+    app = shop()
+    subscription = app.subscriptions.open(None, frozenset())
+    subscription.end("overflow")
+    app.close()
+    assert subscription.reason == "overflow"
+    app.subscriptions.close(subscription)
+
+
 # The stream of a legacy session
 
 HEARD: Final = opened_stream("GET", LEGACY)
