@@ -22,6 +22,7 @@ from mcpkit.errors import (
     SetupError,
     ToolError,
 )
+from mcpkit.extensions.apps import UI, UIOptions
 from mcpkit.logs import LogHandler
 from mcpkit.protocol.content import Message, ResourceLink, Text
 from mcpkit.protocol.methods import methods
@@ -41,6 +42,7 @@ from mcpkit.toolbox import Toolbox
 __version__ = "0.1.0"
 
 __all__ = [
+    "UI",
     "Accepted",
     "Answer",
     "AnswerError",
@@ -75,6 +77,7 @@ __all__ = [
     "Text",
     "ToolError",
     "Toolbox",
+    "UIOptions",
     "dispatch",
     "handle_request",
     "methods",

@@ -10,6 +10,7 @@ from mcpkit.components import Component, Tool, read_icons
 from mcpkit.endpoint import DEFAULT_MAX_BODY, Endpoint, Principal
 from mcpkit.errors import SetupError
 from mcpkit.exchange import Receive, Scope, Send
+from mcpkit.extensions import apps
 from mcpkit.extensions.tasks import Tasks
 from mcpkit.guard import Guard
 from mcpkit.lifespan import Lifespan
@@ -214,6 +215,9 @@ class App(Server):
         super()._check(kind, component)
         if isinstance(component, Tool) and component.task is not None:
             _ = self.tasks
+        shown = any(isinstance(rule, apps.AppsRule) for rule in component.rules)
+        if shown and apps.IDENTIFIER not in self.extensions:
+            self.add_extension(apps.EXTENSION)
 
     def close(self) -> None:
         """End the open streams, each with what its client is told at the end.

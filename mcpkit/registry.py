@@ -91,7 +91,7 @@ class Registry:
         prompts: By name.
         completions: By the prompt's name or the template, and the argument.
         capabilities: The server capabilities of which something is registered.
-        guards: How many of them only some callers see.
+        guards: How many of them a list has for some callers otherwise than for others.
         answers: Encoded answers that follow from what is registered; emptied
             by every change.
         included: What is included, in the order in which it was.
@@ -325,17 +325,18 @@ class Registry:
         return None
 
     def rules(self, kind: ListKind) -> tuple[Rule, ...]:
-        """Return the rules by which some see what others do not, each once."""
+        """Return the rules by which lists differ from one caller to the next."""
         # What is found in an old state is kept in the old dictionary.
         rules = self._rules
         if kind not in rules:
             kinds = [each for each, listed in _LIST.items() if listed == kind]
             found = [
-                component.visible
+                rule
                 for each in kinds
                 for component in list(self._kept[each].values())
+                for rule in component.rules
             ]
-            rules[kind] = tuple(dict.fromkeys(rule for rule in found if rule))
+            rules[kind] = tuple(dict.fromkeys(found))
         return rules[kind]
 
     def listen(self, callback: Callable[[ListKind], None]) -> Callable[[], None]:
@@ -379,10 +380,10 @@ class Registry:
         if component is None:
             kept.pop(key, None)
         else:
-            self.guards += component.visible is not None
+            self.guards += bool(component.rules)
             kept[key] = component
         if before is not None:
-            self.guards -= before.visible is not None
+            self.guards -= bool(before.rules)
         return before is not component
 
     def _refresh(self) -> None:

@@ -357,17 +357,25 @@ class Server(Toolbox):
         return await self.backend.get(LEVEL + context.session.id) or USUAL_LEVEL
 
     def _check(self, kind: Kind, component: Component) -> None:
-        """Refuse what only some callers see in an answer that all of them share."""
-        if component.visible is None:
+        """Refuse what differs by the caller in an answer that all of them share."""
+        if not component.rules:
             return
         for method in _ANSWERS[kind]:
+            if method == _READ and component.visible is None:
+                # A page is for whoever has its URI.
+                continue
             cache = self.options.caches.get(method, self.options.cache)
             # A resource may say for itself how it is kept.
             own = getattr(component, "cache_scope", None)
             scope = own if own and method == _READ else cache.scope
             if scope == "public":
+                differs = (
+                    "only some callers see it"
+                    if component.visible
+                    else "clients that show user interfaces have it otherwise"
+                )
                 raise SetupError(
-                    f"{component.name!r}: only some callers see it, and {self.name!r} "
+                    f"{component.name!r}: {differs}, and {self.name!r} "
                     f"has answers to {method} cached as public; make them private, "
                     f"as in App(cache={{{method!r}: Cache(ttl_ms={cache.ttl_ms}, "
                     "scope='private')})"

@@ -164,7 +164,7 @@ class Toolbox:
     def add_resource(
         self,
         uri: str,
-        handler: Callable[..., Any] | Path,
+        handler: Callable[..., Any] | Path | str,
         /,
         *,
         replace: bool = False,
@@ -176,7 +176,7 @@ class Toolbox:
             uri: The URI, or a URI template.
             handler: The function that returns the contents, or `None` when there
                 are none to be found; or a file, whose size and type are published
-                as they are now.
+                as they are now; or the HTML of a page, at `ui://`.
             replace: Take the place of the resource that has the URI.
             options: The options of `ResourceOptions`.
 

@@ -67,6 +67,7 @@ LAYERS: tuple[set[str], ...] = (
         "mcpkit.variables",
         "mcpkit.visibility",
     },
+    {"mcpkit.extensions.apps"},
     {"mcpkit.asking", "mcpkit.components"},
     {"mcpkit.registry"},
     {"mcpkit.subscriptions"},

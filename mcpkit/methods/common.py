@@ -89,6 +89,12 @@ def is_visible(server: Server, context: Context, component: Component) -> bool:
     return rule is None or _admits(server, context, rule)
 
 
+def is_listed(server: Server, context: Context, component: Component) -> bool:
+    """Whether a list has a component for the caller; not, when that can't be told."""
+    rule = component.listed
+    return rule is None or _admits(server, context, rule)
+
+
 def read_view(server: Server, context: Context) -> View | None:
     """Return which rules admit the caller, of those that the list at hand has.
 
@@ -238,7 +244,7 @@ def paginate(
     definitions = {
         key: component
         for key, component in list(components.items())
-        if component.visible is None or component.visible in view
+        if component.listed is None or component.listed in view
     }
     keys = list(definitions)
     start = 0

@@ -17,6 +17,7 @@ from mcpkit.errors import (
     ProtocolError,
     ResourceNotFoundError,
 )
+from mcpkit.extensions.apps import as_page, is_page
 from mcpkit.faults import ArgumentsError
 from mcpkit.files import read_file
 from mcpkit.methods.common import (
@@ -159,10 +160,20 @@ def _result(
         return result
     items = result.value["contents"]
     if any(isinstance(item, Path) for item in items):
-        return _with_files(result, uri, resource.mime_type, threads)
+        return _with_files(result, uri, resource, threads)
     contents = [as_contents(item, uri, resource.mime_type) for item in items]
-    result.value = {"contents": contents}
+    result.value = {"contents": _finished(contents, uri, resource)}
     return result
+
+
+def _finished(
+    contents: list[dict[str, Any]], uri: str, resource: Resource | ResourceTemplate
+) -> list[dict[str, Any]]:
+    """Return contents with what those of a page have beside themselves."""
+    if not is_page(uri):
+        return contents
+    described = resource.wire.get("_meta", {}).get("ui")
+    return [as_page(item, described) for item in contents]
 
 
 def _items(value: Any, uri: str, mime_type: str | None) -> list[Any]:
@@ -183,10 +194,10 @@ def _items(value: Any, uri: str, mime_type: str | None) -> list[Any]:
 
 
 async def _with_files(
-    result: Result, uri: str, mime_type: str | None, threads: Threads
+    result: Result, uri: str, resource: Resource | ResourceTemplate, threads: Threads
 ) -> Result:
     """Put what the files hold in their place, read where it holds nobody up."""
-    contents = []
+    contents, mime_type = [], resource.mime_type
     for item in result.value["contents"]:
         if isinstance(item, Path):
             try:
@@ -196,5 +207,5 @@ async def _with_files(
             contents.append(resource_contents(uri, data, kind))
         else:
             contents.append(as_contents(item, uri, mime_type))
-    result.value = {"contents": contents}
+    result.value = {"contents": _finished(contents, uri, resource)}
     return result

@@ -22,6 +22,7 @@ from mcpkit.extensions.base import Filter
 from mcpkit.methods.common import (
     check_extension,
     invalid_params,
+    is_listed,
     is_visible,
     string_param,
 )
@@ -176,9 +177,9 @@ class News:
         listed = []
         for components in kept[kind]:
             for component in list(components.values()):
-                rule = component.visible
+                rule = component.listed
                 if rule not in seen:
-                    seen[rule] = is_visible(self._server, self.context, component)
+                    seen[rule] = is_listed(self._server, self.context, component)
                 if seen[rule]:
                     listed.append(component)
         return listed

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+from collections.abc import Mapping
 from typing import Any, Final
 
 from mcpkit.asking import PausedError
@@ -13,6 +14,7 @@ from mcpkit.errors import (
     ProtocolError,
     ToolError,
 )
+from mcpkit.extensions.apps import APPS
 from mcpkit.extensions.task_wire import IDENTIFIER as TASKS
 from mcpkit.faults import ArgumentsError
 from mcpkit.methods.common import (
@@ -41,7 +43,30 @@ _UNSETTLED: Final = frozenset({"input_required", "task"})
 async def list_tools(server: Server, context: Context) -> Result:
     """Answer `tools/list`."""
     tools, cursor = paginate(server, context, server.registry.tools)
+    if context.view and APPS in context.view:
+        return Result.tools([_with_ui(server, tool) for tool in tools], cursor)
     return Result.tools([tool.wire for tool in tools], cursor)
+
+
+def _with_ui(server: Server, tool: Tool) -> Mapping[str, Any]:
+    """Return the definition of a tool for a client that shows user interfaces."""
+    ui = tool.ui
+    if ui is None:
+        return tool.wire
+    # It may be registered after the tool, or where both are included.
+    found = ui.uri is None or server.registry.find_resource(ui.uri) is not None
+    if not found:
+        logger.warning(
+            "tool %r: there is no %r to show it, and clients are not told of it: "
+            "register it with @app.resource(%r)",
+            tool.name,
+            ui.uri,
+            ui.uri,
+        )
+    wire = ui.wire(found=found)
+    if not wire:
+        return tool.wire
+    return {**tool.wire, "_meta": {**tool.wire.get("_meta", {}), "ui": wire}}
 
 
 async def call_tool(server: Server, context: Context) -> Result:
