@@ -45,7 +45,7 @@ async def soak(plan: Plan, process: Process) -> Results:
     over = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(watcher.follow(samples, over))
-        group.create_task(_tell(plan, streams, watcher.control, lags, over))
+        group.create_task(_tell(plan, streams, calls, lags, over))
         # Some calls wait for an update: they go on until all calls are done.
         await calls.run(plan.rate, plan.seconds)
         over.set()
@@ -117,7 +117,7 @@ class _Watcher:
 async def _tell(
     plan: Plan,
     streams: Streams,
-    control: Calls,
+    calls: Calls,
     lags: list[float],
     over: asyncio.Event,
 ) -> None:
@@ -131,11 +131,11 @@ async def _tell(
         item = number % plan.streams
 
         async def tick(item: int = item) -> None:
-            await control.call("tick", number=item)
+            await calls.call("tick", number=item)
 
         lags.append(await streams.announce(tick, CLOCK, ITEM.format(number=item)))
         if number % LIST_EVERY == 0:
-            await streams.announce(lambda: control.call("change_list"), TOOLS)
+            await streams.announce(lambda: calls.call("change_list"), TOOLS)
 
 
 async def _stop(results: Results, process: Process, failures: Failures) -> None:
