@@ -11,6 +11,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from mcpkit.bus import Bus
@@ -116,6 +117,6 @@ def _in_its_loop(
         if not future.done():
             settle(outcome)
 
-    loop = future.get_loop()
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(deliver)
+    # Nobody is left in a loop that is closed.
+    with suppress(RuntimeError):
+        future.get_loop().call_soon_threadsafe(deliver)

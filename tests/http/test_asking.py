@@ -554,6 +554,34 @@ async def test_the_end_of_the_session_ends_the_wait() -> None:
     assert failures == ["The client has ended its session"]
 
 
+async def test_the_end_of_a_session_leaves_others_alone() -> None:
+    """Ours."""
+    app = app_of(lambda ctx: ask(ctx, "First?"))
+    session, other = await session_of(app), await session_of(app)
+    async with asking(app, session) as opened:
+        message = await message_of(opened)
+        await send_http(app, "DELETE", other)
+        await answer(app, session, message["id"], result=named("a"))
+        response = await message_of(opened)
+    assert TOOL.text(response["result"]) == "a"
+
+
+async def test_of_two_answers_at_the_same_time_the_first_is_taken() -> None:
+    """Ours."""
+    app = app_of(lambda ctx: ask(ctx, "First?"))
+    session = await session_of(app)
+    async with asking(app, session) as opened:
+        message = await message_of(opened)
+        await asyncio.gather(
+            *(
+                answer(app, session, message["id"], result=named(name))
+                for name in ("a", "b", "c")
+            )
+        )
+        response = await message_of(opened)
+    assert TOOL.text(response["result"]) == "a"
+
+
 async def test_a_cancelled_request_waits_for_no_answer() -> None:
     """Spec 2025-11-25, basic/utilities/cancellation."""
     stopped: list[str] = []

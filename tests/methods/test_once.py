@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -86,7 +86,7 @@ def infinite() -> float:
     return float("inf")
 
 
-def delegating() -> Any:
+def delegating() -> Awaitable[Parcel]:
     return parcel()
 
 
@@ -99,6 +99,11 @@ EFFECTS: dict[str, tuple[Callable[..., Any], dict[str, Any], Any]] = {
     "a model": (order, {"number": 1}, order(1)),
     "arguments by name": (by_name, {"number": 2}, order(2)),
     "a dataclass, async": (parcel, {}, Parcel(1.5, ("Ada", "Bob"))),
+    "a function that returns what is awaited": (
+        delegating,
+        {},
+        Parcel(1.5, ("Ada", "Bob")),
+    ),
     "a date": (today, {}, date(2026, 7, 28)),
     "nothing": (nothing, {}, None),
     "bytes": (raw, {}, bytes(range(256))),
