@@ -9,6 +9,9 @@
     subscription.stop     it ended; it was open for `duration`
     request.cancelled     the client cancelled a request that was being served
 
+They are of requests whose method is looked for: what is refused before that, such as
+what is malformed or has no session, is in the log of the HTTP server alone.
+
 No event has arguments, results or messages of errors: those may be secret. A
 request that opens a stream is measured by the events of a subscription alone, as
 the life of a stream is no latency.

@@ -286,6 +286,32 @@ async def test_the_level_of_a_session_is_that_in_all_workers() -> None:
         assert sent == at_least("error")
 
 
+async def says_through_its_context(ctx: Context) -> str:
+    for level in LOG_LEVELS:
+        await ctx.log(level, f"at {level}", logger=NAME)
+    return "done"
+
+
+def through_context(least: str) -> list[Json]:
+    levels = LOG_LEVELS[LOG_LEVELS.index(least) :]
+    return [note(f"at {level}", level) for level in levels]
+
+
+@pytest.mark.parametrize("level", LOG_LEVELS)
+async def test_the_level_of_a_session_holds_for_what_a_context_logs(level: str) -> None:
+    """STR-10. Spec 2025-11-25, server/utilities/logging: Setting Log Level."""
+    first = of(says_through_its_context, secret_key="k" * 32)
+    second = of(says_through_its_context, secret_key="k" * 32, backend=first.backend)
+    token, other = await open_session(first), await open_session(second)
+    usual = through_context("info")
+    assert await received(first, legacy(*CALL), in_session(token)) == usual
+    await set_level(second, token, level)
+    for worker in (first, second):
+        sent = await received(worker, legacy(*CALL), in_session(token))
+        assert sent == through_context(level)
+        assert await received(worker, legacy(*CALL), in_session(other)) == usual
+
+
 # What is not
 
 
