@@ -141,6 +141,24 @@ async def test_the_same_handlers_ask_on_their_stream(
     assert target.text(response["result"]) == "a b c, round 1"
 
 
+@WITH_FORMS
+async def test_a_handler_in_a_thread_asks_on_its_stream(version: str) -> None:
+    """Ours."""
+    app = App("tests", secret_key="k" * 32)
+
+    @app.tool(name="ask")
+    def handler(about: str, ctx: Context) -> str:
+        first = ctx.wait(ctx.elicit("First?", Name)).data.name
+        second = ctx.wait(ctx.elicit(f"Second, {first}?", Name)).data.name
+        return f"{about} {first} {second}"
+
+    session = await session_of(app, version)
+    async with asking(app, session) as opened:
+        asked, response = await go_through(app, session, opened, ANSWERS)
+    assert len(asked) == 2
+    assert TOOL.text(response["result"]) == "tea a b"
+
+
 PREFERENCES = ModelPreferences(hints=["sonnet"], cost=0.1, speed=0.2, intelligence=0.9)
 ADD = {"name": "add", "inputSchema": {"type": "object"}}
 SAMPLED = {
