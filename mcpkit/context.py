@@ -547,8 +547,10 @@ class Context:
             that the function is annotated with.
 
         Raises:
-            ValueError: The result has no JSON form.
-            Exception: Whatever the function raised.
+            SetupError: The function is annotated with what can't be kept.
+            ValueError: The result has no JSON form, or is of another type.
+            Exception: Whatever the function raised: it is called again in the next
+                round.
         """
         work = partial(function, *args, **kwargs)
         return await self._conversation().once(key, work)
