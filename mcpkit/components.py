@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeAlias, TypedDict
+from typing import Any, Final, Literal, TypeAlias, TypedDict, cast
 
 from mcpkit.cleanup import Cleanup
 from mcpkit.context import Context
@@ -25,6 +25,16 @@ from mcpkit.errors import (
     SetupError,
     StoppedError,
     ToolError,
+)
+from mcpkit.extensions.apps import (
+    APPS,
+    SCHEME,
+    UI,
+    AppsRule,
+    UIOptions,
+    is_page,
+    read_page,
+    read_ui,
 )
 from mcpkit.files import guess_type
 from mcpkit.forms import read_form
@@ -147,6 +157,8 @@ class ToolOptions(CommonOptions, total=False):
             asks, the tool asks again in the same words, and has the answer.
         resumable: A task whose worker is gone is run again by another, from the
             first line, with what was answered and what `ctx.once` did.
+        ui: The page that shows what it returns, such as "ui://books/card", or a `UI`.
+            Clients that show none have the tool without it.
     """
 
     annotations: Mapping[str, Any] | None
@@ -154,17 +166,19 @@ class ToolOptions(CommonOptions, total=False):
     output_schema: Mapping[str, Any] | None
     task: TaskMode | None
     resumable: bool
+    ui: str | UI | None
 
 
 class ResourceOptions(CommonOptions, total=False):
     """What a resource or a resource template may be given.
 
     Attributes:
-        mime_type: The type of its contents.
+        mime_type: The type of its contents; of what is at `ui://`, it is known.
         annotations: Hints for the client: `audience`, `priority`, `lastModified`.
         size: The size of the contents in bytes, when it is known.
         ttl_ms: Milliseconds a client may keep the contents.
         cache_scope: "public" when the contents are the same for every caller.
+        ui: What a page, at `ui://`, needs of the host that shows it.
     """
 
     mime_type: str | None
@@ -172,6 +186,7 @@ class ResourceOptions(CommonOptions, total=False):
     size: int | None
     ttl_ms: int | None
     cache_scope: CacheScope | None
+    ui: UIOptions | None
 
 
 class PromptOptions(CommonOptions, total=False):
@@ -190,6 +205,7 @@ class Component:
         scopes: The scopes that a caller needs.
         tags: Words by which it is selected.
         visible: Which callers see it; `None` for all.
+        listed: Which of them have it in a list; `None` for all.
         thread: It runs in a thread.
         needs: The client capabilities without which it is not called.
         single_use: The state of a round of questions is good for one retry.
@@ -202,6 +218,7 @@ class Component:
     scopes: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
     visible: Rule | None = None
+    listed: Rule | None = None
     thread: bool = False
     needs: Mapping[str, Any] = field(default_factory=dict)
     single_use: bool = False
@@ -214,6 +231,11 @@ class Component:
             raise SetupError(
                 f"{self.name!r}: its definition has no JSON form: {error}"
             ) from error
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules by which a list has it for some otherwise than for others."""
+        return () if self.listed is None else (self.listed,)
 
     async def call(
         self,
@@ -280,12 +302,20 @@ class Tool(Component):
         headers: The arguments that travel in headers too.
         task: Whether a call becomes a task.
         resumable: Such a task may be run again.
+        ui: How it is shown.
     """
 
     returns: Returns
     headers: tuple[HeaderParam, ...] = ()
     task: TaskMode | None = None
     resumable: bool = False
+    ui: UI | None = None
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules by which a list has it for some otherwise than for others."""
+        listed = () if self.listed is None else (self.listed,)
+        return listed if self.ui is None else (*listed, APPS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -371,6 +401,7 @@ def build_tool(handler: Handler, options: ToolOptions) -> Tool:
     returns = _returns(handler, options, what)
     annotations = _hints(options.get("annotations"), _TOOL_HINTS, what)
     headers = _headers(signature, what)
+    ui = read_ui(options.get("ui"), options.get("meta"), what)
     wire = without_none(
         {
             **_definition(name, docstring.text, options),
@@ -384,13 +415,23 @@ def build_tool(handler: Handler, options: ToolOptions) -> Tool:
         handler=handler,
         signature=signature,
         wire=wire,
-        **_access(options, what),
+        **_tool_access(options, ui, what),
         thread=_thread(signature, options),
         returns=returns,
         headers=headers,
         task=_task(options, what),
         resumable=bool(options.get("resumable", False)),
+        ui=ui,
     )
+
+
+def _tool_access(options: ToolOptions, ui: UI | None, what: str) -> dict[str, Any]:
+    access = _access(options, what)
+    if ui is None or ui.for_model:
+        return access
+    # Who has no pages would offer it to a model.
+    rule = AppsRule(access["visible"])
+    return {**access, "visible": rule, "listed": rule}
 
 
 def _task(options: ToolOptions, what: str) -> TaskMode | None:
@@ -413,12 +454,12 @@ def _returns(handler: Handler, options: ToolOptions, what: str) -> Returns:
 
 
 def build_resource(
-    uri: str, handler: Handler | Path, options: ResourceOptions
+    uri: str, handler: Handler | Path | str, options: ResourceOptions
 ) -> Resource | ResourceTemplate:
     """Build a resource from a function, or a template when the URI has variables.
 
     A file may take the place of the function: its name, its size and its type
-    are published.
+    are published. So may the HTML of a page, at `ui://`.
 
     Raises:
         SetupError: The function, the URI or an option can't work.
@@ -429,8 +470,8 @@ def build_resource(
         )
     what = f"resource {uri!r}"
     _check_options(options, ResourceOptions.__optional_keys__, "resource")
-    if isinstance(handler, Path):
-        handler, options = _file(handler, options, what)
+    options = _page(uri, options, what)
+    handler, options = _function(uri, handler, options, what)
     name = _name(handler, options, "resource")
     signature = read_signature(handler, what)
     template = read_template(uri, signature, what)
@@ -444,6 +485,8 @@ def build_resource(
     if cache_scope == "public" and (access["scopes"] or access["visible"]):
         kind = "needs scopes" if access["scopes"] else "only some callers see"
         raise SetupError(f"{what}: what {kind} can't be cached as public")
+    if is_page(uri):
+        access["listed"] = AppsRule(access["visible"])
     wire = without_none(
         {
             ("uri" if template is None else "uriTemplate"): uri,
@@ -755,6 +798,32 @@ def _size(size: int | None, what: str) -> int | None:
     return size
 
 
+def _page(uri: str, options: ResourceOptions, what: str) -> ResourceOptions:
+    """Return the options of a resource, with those that a page has by itself."""
+    ui, meta = options.get("ui"), options.get("meta")
+    if is_page(uri):
+        known = read_page(ui, meta, options.get("mime_type"), what)
+        return cast("ResourceOptions", {**options, **known})
+    if ui is not None:
+        raise SetupError(
+            f"{what}: ui is for pages alone, whose URI is one such as 'ui://books/card'"
+        )
+    return options
+
+
+def _function(
+    uri: str, handler: Handler | Path | str, options: ResourceOptions, what: str
+) -> tuple[Handler, ResourceOptions]:
+    """Return the function of a resource, which may be given as what it returns."""
+    if isinstance(handler, Path):
+        return _file(handler, options, what)
+    if isinstance(handler, str) and is_page(uri):
+        known: ResourceOptions = {"name": uri.removeprefix(SCHEME), "thread": False}
+        return lambda: handler, {**known, **options}
+    # What is no function is refused with its name.
+    return cast("Handler", handler), options
+
+
 def _file(
     path: Path, options: ResourceOptions, what: str
 ) -> tuple[Handler, ResourceOptions]:
@@ -774,10 +843,12 @@ def _file(
 def _access(options: Mapping[str, Any], what: str) -> dict[str, Any]:
     """Return what selects a component, and who may have it how often."""
     scopes = _scopes(options, what)
+    visible = read_visible(options.get("visible"), scopes, what)
     return {
         "scopes": scopes,
         "tags": read_tags(options.get("tags") or (), what),
-        "visible": read_visible(options.get("visible"), scopes, what),
+        "visible": visible,
+        "listed": visible,
         "needs": _needs(options.get("asks") or (), what),
         "single_use": bool(options.get("single_use", False)),
     }
