@@ -64,7 +64,10 @@ def direct(store: SQLiteTaskStore, path: Path) -> Iterator[sqlite3.Connection]:
 def output(process: "subprocess.Popen[str]") -> list[str]:
     """Return the lines that a process prints until it ends well."""
     with process:
-        printed, _ = process.communicate("\n", timeout=PATIENCE)
+        try:
+            printed, _ = process.communicate("\n", timeout=PATIENCE)
+        finally:
+            process.kill()
     assert process.returncode == 0
     return printed.splitlines()
 

@@ -6,6 +6,7 @@ It prints a line for what it has done, after the store has said so.
 import asyncio
 import os
 import resource
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -133,6 +134,7 @@ def fork(store: SQLiteTaskStore) -> None:
         if process:
             os.waitpid(process, 0)
             return
+        signal.alarm(PATIENCE // 2)
         try:
             _tell("child:", asyncio.run(store.count(None)))
         except SetupError as error:
