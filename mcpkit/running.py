@@ -66,7 +66,11 @@ class Running:
             RequestCancelledError: The request was cancelled.
             BaseException: Whatever the method raised.
         """
-        run = self._begin(context)
+        run = _Run(context)
+        if context.revision.era == "legacy":
+            self._register(run)
+        if context.channel is not None:
+            self._look_after(run)
         try:
             result: T = await _resume(work, waits_for)
         except GeneratorExit:
@@ -76,7 +80,9 @@ class Running:
                 raise run.outcome() from error
             raise
         finally:
-            self._end(run)
+            run.end()
+            if run.key is not None or run.is_cancelled:
+                self._forget(run)
         # Whatever a handler makes of it that it was cancelled, nobody waits for it.
         if run.is_cancelled:
             raise run.outcome()
@@ -110,23 +116,18 @@ class Running:
             self._cancelled[run.caller] += 1
             run.cancel()
 
-    def _begin(self, context: Context) -> "_Run":
-        run = _Run(context)
-        if context.revision.era == "legacy":
-            self._bus.join()
-            run.key = run.caller, context.request_id
-            self._runs[run.key] = run
-        elif context.channel is not None:
-            run.cancel_with = self._cancel
-        if context.channel is not None:
-            rounds = self._rounds
-            if rounds is None or rounds.loop is not run.loop:
-                rounds = self._rounds = _Rounds(run.loop)
-            rounds.add(run)
-        return run
+    def _register(self, run: "_Run") -> None:
+        self._bus.join()
+        run.key = run.caller, run.context.request_id
+        self._runs[run.key] = run
 
-    def _end(self, run: "_Run") -> None:
-        run.end()
+    def _look_after(self, run: "_Run") -> None:
+        rounds = self._rounds
+        if rounds is None or rounds.loop is not run.loop:
+            rounds = self._rounds = _Rounds(run.loop, self._cancel)
+        rounds.add(run)
+
+    def _forget(self, run: "_Run") -> None:
         # Another request may have the same id by now.
         if run.key is not None and self._runs.get(run.key) is run:
             del self._runs[run.key]
@@ -159,26 +160,19 @@ class _Run:
         task: The task that serves it.
         loop: The event loop of the task.
         key: Who may cancel it by its id, and the id; `None` for a modern one.
-        cancel_with: What cancels it when its client goes; `None` for a legacy one.
-        rounds: Who looks whether it has waited for long, if anybody does.
+        round: Those that began to wait when it did, if anybody looks after them.
         is_watched: It has waited for long.
         is_cancelled: Nobody waits for it any more.
         is_over: It has come to its end.
     """
 
-    __slots__ = (
-        "_cancelling",
-        "_is_told",
-        "cancel_with",
-        "context",
-        "is_cancelled",
-        "is_over",
-        "is_watched",
-        "key",
-        "loop",
-        "rounds",
-        "task",
-    )
+    # Of most requests they stay so, and need not be set for each.
+    key: "tuple[Caller, RequestId] | None" = None
+    round: "set[_Run] | None" = None
+    is_watched = False
+    is_cancelled = False
+    is_over = False
+    _is_told = False
 
     def __init__(self, context: Context) -> None:
         task = asyncio.current_task()
@@ -186,10 +180,6 @@ class _Run:
         self.context = context
         self.task = task
         self.loop = task.get_loop()
-        self.key: tuple[Caller, RequestId] | None = None
-        self.cancel_with: Callable[[_Run], None] | None = None
-        self.rounds: _Rounds | None = None
-        self.is_watched = self.is_cancelled = self.is_over = self._is_told = False
         self._cancelling = task.cancelling()
 
     @property
@@ -198,12 +188,13 @@ class _Run:
         context = self.context
         return caller_of(context.session, context.principal, context.scope)
 
-    def watch(self) -> None:
-        """Have the client looked after from now on."""
+    def watch(self, cancel: "Callable[[_Run], None]") -> None:
+        """Have the client looked after; a legacy one may go, and cancels nothing."""
         self.is_watched = True
-        context, cancel = self.context, self.cancel_with
-        assert context.channel is not None  # noqa: S101  # it is in the rounds
-        context.channel.watch(context, cancel and partial(cancel, self))
+        channel = self.context.channel
+        assert channel is not None  # noqa: S101  # or nobody would look after it
+        is_legacy = self.key is not None
+        channel.watch(self.context, None if is_legacy else partial(cancel, self))
 
     def cancel(self) -> None:
         """Cancel it, as soon as it waits for something."""
@@ -216,8 +207,8 @@ class _Run:
     def end(self) -> None:
         """Note that it has come to its end."""
         self.is_over = True
-        if self.rounds is not None:
-            self.rounds.discard(self)
+        if self.round is not None:
+            self.round.discard(self)
         if self.is_watched:
             assert self.context.channel is not None  # noqa: S101  # it was watched
             self.context.channel.unwatch()
@@ -241,30 +232,30 @@ class _Rounds:
 
     Args:
         loop: The event loop.
+        cancel: What cancels a request whose client has gone.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, cancel: Callable[[_Run], None]
+    ) -> None:
         self.loop = loop
+        self._cancel = cancel
         self._is_on = False
         # Since the last round, and since the one before.
         self._new: set[_Run] = set()
         self._old: set[_Run] = set()
 
     def add(self, run: _Run) -> None:
-        run.rounds = self
-        self._new.add(run)
+        run.round = self._new
+        run.round.add(run)
         if not self._is_on:
             self._is_on = True
             self.loop.call_later(WATCH_AFTER, self._go)
 
-    def discard(self, run: _Run) -> None:
-        self._new.discard(run)
-        self._old.discard(run)
-
     def _go(self) -> None:
         old, self._old, self._new = self._old, self._new, set()
         for run in old:
-            run.watch()
+            run.watch(self._cancel)
         self._is_on = bool(self._old)
         if self._is_on:
             self.loop.call_later(WATCH_AFTER, self._go)
