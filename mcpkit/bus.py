@@ -41,8 +41,6 @@ class Bus:
     def join(self) -> None:
         """Receive messages from now on, in the event loop that runs."""
         self._loop = asyncio.get_running_loop()
-        if self._has_joined:
-            return
         with self._lock:
             if not self._has_joined:
                 self._backend.subscribe(self._receive)

@@ -42,9 +42,6 @@ class Listening:
         self._sessions: dict[str, _Listener] = {}
         server.bus.on("ended", self.end)
 
-    def __len__(self) -> int:
-        return len(self._sessions)
-
     async def serve(
         self, context: Context, session: Session, exchange: Exchange, after: str | None
     ) -> None:

@@ -30,6 +30,7 @@ class Server:
 
     def __init__(self) -> None:
         self.asked = 0
+        self.should_exit = False
 
     def handle(self, _number: int, _frame: FrameType | None) -> None:
         """Be asked to stop."""
@@ -189,6 +190,22 @@ async def test_a_signal_that_nobody_handles_is_left_alone(
     assert signal.getsignal(signal.SIGTERM) == disposition
     remove()
     assert signal.getsignal(signal.SIGTERM) == disposition
+
+
+async def test_who_comes_while_the_server_stops_is_told_at_once(
+    server: Server, told: asyncio.Event
+) -> None:
+    remove = on_shutdown(_unexpected)
+    # As a server of uvicorn does, whose handler has run before anybody registered.
+    server.should_exit = True
+    on_shutdown(told.set)
+    remove()
+    assert not told.is_set()
+    async with asyncio.timeout(PATIENCE):
+        await told.wait()
+    assert server.asked == 0
+    server.should_exit = False
+    on_shutdown(_unexpected)()
 
 
 async def test_outside_of_the_main_thread_nothing_is_registered(

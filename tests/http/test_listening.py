@@ -9,11 +9,11 @@ from typing import Any, Final
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from mcpkit import App
+from mcpkit import App, subscriptions as streams
 from mcpkit.backends.memory import MemoryBackend
 from mcpkit.methods import lifecycle, subscriptions
 from mcpkit.replay import MAX_EVENTS
-from mcpkit.subscriptions import MAX_PENDING, MAX_PER_PRINCIPAL
+from mcpkit.subscriptions import MAX_PENDING
 from tests.http.bookshop import bookshop
 from tests.http.client import (
     LEGACY_VERSIONS,
@@ -24,6 +24,7 @@ from tests.http.client import (
     send,
 )
 from tests.http.streaming import (
+    PATIENCE,
     Event,
     Stream,
     changed,
@@ -39,6 +40,7 @@ from tests.shared_backend import SocketBackend, serving
 HOURS: Final = "shop://hours"
 BOOK: Final = "books://1"
 KEY: Final = "k" * 32
+SSE: Final = {"accept": "text/event-stream"}
 DONE: Final = {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 POLLING: Final = "2025-11-25"
@@ -383,6 +385,39 @@ async def test_connections_that_close_together_leave_nothing_behind(
     await idle(app)
 
 
+async def test_the_latest_connection_is_the_one_that_came_last() -> None:
+    """Ours: whichever was first to have its head sent."""
+    app = bookshop()
+    headers = {**in_session(await open_session(app)), **SSE}
+    early = Stream(app, "GET", headers, b"")
+    early.reads.clear()
+    await wait_all_tasks_blocked()
+    async with stream(app, None, headers) as late:
+        await listening(late)
+        early.reads.set()
+        await listening(early)
+        app.notify_list_changed("tools")
+        assert await late.message() == changed("tools")
+    async with asyncio.timeout(PATIENCE):
+        app.notify_list_changed("prompts")
+        assert await early.message() == changed("prompts")
+        await early.close()
+
+
+async def test_a_host_that_cancels_a_request_gets_its_way() -> None:
+    """Ours."""
+    app = bookshop()
+    headers = {**in_session(await open_session(app)), **SSE}
+    opened = Stream(app, "GET", headers, b"")
+    async with asyncio.timeout(PATIENCE):
+        await listening(opened)
+        opened.task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opened.task
+    app.close()
+    await idle(app)
+
+
 async def test_what_one_connection_was_sent_the_next_is_not() -> None:
     """Spec 2025-11-25, basic/transports: a message goes to one stream only."""
     app = bookshop()
@@ -538,6 +573,21 @@ async def test_a_session_that_ends_is_heard_no_more() -> None:
     assert reply.status_code == 404
 
 
+async def test_who_comes_at_the_end_is_not_kept_by_what_has_ended() -> None:
+    """Ours."""
+    app = bookshop()
+    headers = {**in_session(await open_session(app)), **SSE}
+    async with stream(app, None, headers) as opened:
+        await listening(opened)
+        app.close()
+        late = Stream(app, "GET", headers, b"")
+        async with asyncio.timeout(PATIENCE):
+            await listening(late)
+            assert await late.rest() == await opened.rest() == []
+            await late.close()
+    await idle(app)
+
+
 @pytest.fixture
 def address() -> Iterator[str]:
     with serving() as given:
@@ -634,11 +684,11 @@ async def test_who_listens_no_more_makes_room() -> None:
         assert await opened.message() == changed("tools")
 
 
-SSE: Final = {"accept": "text/event-stream"}
-
-
-async def test_a_principal_makes_room_of_its_own() -> None:
+async def test_a_principal_makes_room_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Ours."""
+    monkeypatch.setattr(streams, "MAX_PER_PRINCIPAL", 3)
     app = bookshop(principal=lambda request: request.headers.get("x-caller"))
 
     async def come(caller: str) -> str:
@@ -649,8 +699,8 @@ async def test_a_principal_makes_room_of_its_own() -> None:
         return token
 
     await come("you")
-    for _ in range(MAX_PER_PRINCIPAL + 5):
+    for _ in range(5):
         await come("me")
-    assert len(app.subscriptions) == MAX_PER_PRINCIPAL + 1
+    assert len(app.subscriptions) == 3 + 1
     app.close()
     await idle(app)
