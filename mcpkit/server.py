@@ -321,9 +321,9 @@ class Server(Toolbox):
     def notify_list_changed(self, kind: ListKind) -> None:
         """Tell the clients of all workers that a list is to be read anew.
 
-        The clients of this worker are told by themselves of what is registered or
-        removed here. This is for what changes elsewhere: what each of several
-        workers has to register, or who may see what.
+        Of what is registered or removed here the clients of this worker are told
+        without it, those alone who see the difference. This is for what changes
+        elsewhere, such as who may see what, and all are told who follow the list.
 
         Args:
             kind: Which list: "tools", "resources" or "prompts".
