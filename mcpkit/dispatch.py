@@ -433,7 +433,7 @@ def _admit(app: Server, context: Context) -> Method:
         or not (method.capability is None or app.has(method.capability))
     ):
         raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
-    if method.extension is not None:
+    if method.extension is not None and context.revision.era == "modern":
         check_extension(context, method.extension)
     if not is_object(context.params):
         raise invalid_params("Invalid params: params must be an object")

@@ -1,6 +1,7 @@
 """One task while a worker runs it: what it writes to the store, asks and is told."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,6 +16,11 @@ from mcpkit.stores.base import TERMINAL, Status, TaskRecord, TaskStore
 PROGRESS_EVERY: Final = 0.5
 """How often, in seconds, progress is written to the store at most."""
 
+_SHOWN: Final = ("status", "message", "asked", "result", "error")
+"""What of a task its client sees change."""
+
+_logger: Final = logging.getLogger("mcpkit")
+
 
 class LostError(MCPKitError):
     """The task is another worker's by now, or has ended: nothing may be written."""
@@ -26,37 +32,56 @@ class TaskRun:
     Args:
         record: How it stands.
         store: Where it is kept.
-        changed: Called with the id of the task after each change.
+        context: Its request.
+        changed: Called with the task after each change that its client sees.
 
     Attributes:
         record: How it stood when it was written or read last.
-        work: What runs it.
         context: Its request.
+        work: What runs it.
+        is_over: The handler has ended, and is not to be stopped any more.
     """
 
+    work: asyncio.Task[None]
+
     def __init__(
-        self, record: TaskRecord, store: TaskStore, changed: Callable[[str], None]
+        self,
+        record: TaskRecord,
+        store: TaskStore,
+        context: Context,
+        changed: Callable[[TaskRecord], None],
     ) -> None:
         self.record = record
-        self.work: asyncio.Task[None] | None = None
-        self.context: Context | None = None
+        self.context = context
+        self.is_over = False
         self._store = store
         self._changed = changed
         self._told = asyncio.Event()
-        self._reported = 0.0
+        self._taken: set[str] = set()
+        self._text: str | None = None
+        self._reported = float("-inf")
+        self._timer: asyncio.TimerHandle | None = None
+        self._reporting: asyncio.Task[None] | None = None
 
     async def change(self, edit: Callable[[TaskRecord], TaskRecord]) -> None:
         """Change the record in the store, as long as the task is this worker's.
 
         Raises:
             LostError: It is not, or has ended.
+            ValueError: A value has no JSON form.
         """
         while True:
             record = self.record
-            edited = replace(edit(record), updated=time.time())
+            if record.status in TERMINAL:
+                raise LostError(f"the task {record.task_id} has ended")
+            edited = edit(record)
+            is_seen = is_seen_in(record, edited)
+            if is_seen:
+                edited = replace(edited, updated=time.time())
             if await self._store.replace(edited, record.revision):
                 self.record = replace(edited, revision=record.revision + 1)
-                self._changed(record.task_id)
+                if is_seen:
+                    self._changed(self.record)
                 return
             # Somebody answered or cancelled it, or took it over.
             await self.read()
@@ -70,80 +95,115 @@ class TaskRun:
         record = await self._store.get(self.record.task_id)
         if record is None or record.worker != self.record.worker:
             raise LostError(f"the task {self.record.task_id} is another worker's")
+        self.record = record
         if record.status in TERMINAL:
             raise LostError(f"the task {self.record.task_id} has ended")
-        self.record = record
         self._told.set()
         if record.cancelling:
             self.cancel()
 
     def cancel(self) -> None:
         """Stop the handler; one in a thread is told."""
-        if self.context is not None and not self.context.cancelled:
-            self.context.cancel()
-            if self.work is not None:
-                self.work.cancel()
+        if self.is_over or self.context.cancelled:
+            return
+        self.context.cancel()
+        # Later, since it may not have begun, and could not say how it ended then.
+        self.work.get_loop().call_soon(self._stop)
+
+    def end(self) -> None:
+        """Note that the handler has ended."""
+        self.is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
 
     async def ask(
         self, requests: Mapping[str, Any], journal: Journal
     ) -> dict[str, Any]:
         """Ask the client, and wait for its answers.
 
+        They stay in the store until `save` has written what became of them.
+
         Args:
             requests: Input requests, under keys that no other question had.
             journal: What was asked, answered and done.
-
-        Raises:
-            LostError: The task is another worker's.
         """
-        await self.change(lambda record: _asking(record, requests, journal))
-        answers: dict[str, Any] = {}
-        while len(answers) < len(requests):
+        await self._write(partial(_asking, requests=requests, journal=journal))
+        while True:
             self._told.clear()
-            taken = {
-                key: answer
-                for key, answer in self.record.answered.items()
-                if key in requests
-            }
-            if taken:
-                await self.change(partial(_without, taken=taken))
-                answers |= taken
-            else:
-                await self._told.wait()
-        return answers
+            answered = self.record.answered
+            if requests.keys() <= answered.keys():
+                break
+            await self._told.wait()
+        self._taken |= requests.keys()
+        return {key: answered[key] for key in requests}
 
     async def save(self, journal: Journal) -> None:
-        """Keep what was asked, answered and done.
-
-        Raises:
-            LostError: The task is another worker's.
-        """
-        dumped = journal.dump()
-        await self.change(lambda record: replace(record, journal=dumped))
+        """Keep what was asked, answered and done."""
+        await self._write(partial(_saved, journal=journal, taken=self._taken))
 
     async def report(
         self, progress: float, total: float | None, message: str | None
     ) -> None:
-        """Make progress the message of the task. What comes too soon is dropped."""
-        now = time.monotonic()
-        if now - self._reported < PROGRESS_EVERY:
-            return
-        self._reported = now
+        """Make progress the message of the task, at most so often."""
         amount = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
-        text = amount if message is None else message
-        await self.change(lambda record: replace(record, message=text))
+        self._text = amount if message is None else message
+        wait = self._reported + PROGRESS_EVERY - time.monotonic()
+        if wait <= 0:
+            await self._tell()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(wait, self._tell_later)
+
+    def _stop(self) -> None:
+        if not self.is_over:
+            self.work.cancel()
+
+    async def _write(self, edit: Callable[[TaskRecord], TaskRecord]) -> None:
+        """Change the record for the handler, which is stopped when that can't be.
+
+        Raises:
+            CancelledError: The task is another worker's, or has ended.
+        """
+        try:
+            await self.change(edit)
+        except LostError:
+            if asyncio.current_task() is self.work:
+                # It stops here, and need not be told.
+                self.context.cancel()
+            self.cancel()
+            raise asyncio.CancelledError from None
+
+    async def _tell(self) -> None:
+        self._reported = time.monotonic()
+        text = self._text
+        try:
+            await self._write(lambda record: replace(record, message=text))
+        # Work does not fail because nobody can be told how far it has come.
+        except Exception:
+            _logger.exception("the progress of a task can't be kept")
+
+    def _tell_later(self) -> None:
+        self._timer = None
+        self._reporting = self.work.get_loop().create_task(self._tell())
+
+
+def is_seen_in(before: TaskRecord, after: TaskRecord) -> bool:
+    """Whether a client sees the difference between two states of a task."""
+    return any(getattr(before, name) != getattr(after, name) for name in _SHOWN)
 
 
 def _asking(
     record: TaskRecord, requests: Mapping[str, Any], journal: Journal
 ) -> TaskRecord:
     """Return a record that asks; what was answered already is not asked again."""
-    new = {key: it for key, it in requests.items() if key not in record.answered}
-    asked = {**record.asked, **new}
+    asked = {
+        # What an earlier run asked stands, until this one turns out not to ask it.
+        **{key: it for key, it in record.asked.items() if journal.asked.get(key)},
+        **{key: it for key, it in requests.items() if key not in record.answered},
+    }
     status: Status = "input_required" if asked else "working"
     return replace(record, status=status, asked=asked, journal=journal.dump())
 
 
-def _without(record: TaskRecord, taken: Mapping[str, Any]) -> TaskRecord:
+def _saved(record: TaskRecord, journal: Journal, taken: set[str]) -> TaskRecord:
     answered = {key: it for key, it in record.answered.items() if key not in taken}
-    return replace(record, answered=answered)
+    return replace(record, answered=answered, journal=journal.dump())

@@ -5,11 +5,21 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final
 
+from mcpkit.components import Tool
+from mcpkit.context import Context
+from mcpkit.errors import METHOD_NOT_FOUND, ProtocolError
 from mcpkit.protocol.content import without_none
 from mcpkit.stores.base import Status, TaskRecord
 
 IDENTIFIER: Final = "io.modelcontextprotocol/tasks"
 """The extension, by which clients declare it."""
+
+CAPABILITY: Final[Mapping[str, Any]] = {
+    "list": {},
+    "cancel": {},
+    "requests": {"tools": {"call": {}}},
+}
+"""What `initialize` declares, in 2025-11-25."""
 
 _INLINE: Final[Mapping[Status, tuple[str, str]]] = MappingProxyType(
     {
@@ -54,3 +64,26 @@ def timestamp(seconds: float) -> str:
     """
     moment = datetime.fromtimestamp(seconds, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def support_of(tool: Tool) -> str | None:
+    """Return the `taskSupport` that a tool is listed with in 2025-11-25, if any."""
+    return "optional" if callable(tool.task) else tool.task
+
+
+def check_support(context: Context, tool: Tool) -> bool:
+    """Whether a legacy client asks for a task, as it may and as it must.
+
+    Spec 2025-11-25, basic/utilities/tasks: Tool-Level Negotiation.
+
+    Raises:
+        ProtocolError: -32601, the tool does not run so.
+    """
+    asks = context.revision.tasks and context.params.get("task") is not None
+    if asks and tool.task is None:
+        fault = f"Tool {tool.name} does not run as a task"
+        raise ProtocolError(METHOD_NOT_FOUND, fault)
+    if not asks and tool.task == "required":
+        fault = f"Tool {tool.name} runs as a task alone"
+        raise ProtocolError(METHOD_NOT_FOUND, fault)
+    return asks

@@ -19,7 +19,8 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -27,7 +28,8 @@ from typing import Any, Final
 from mcpkit.components import Tool
 from mcpkit.context import Context
 from mcpkit.errors import INTERNAL_ERROR, SERVER_ERROR, UNSET, ProtocolError, SetupError
-from mcpkit.extensions.base import Extension, ExtensionMethod
+from mcpkit.extensions.base import Extension, ExtensionMethod, Serve
+from mcpkit.extensions.legacy_tasks import LegacyTasks
 from mcpkit.extensions.task_run import LostError, TaskRun
 from mcpkit.extensions.task_wire import IDENTIFIER, detailed, wire
 from mcpkit.methods.common import (
@@ -40,7 +42,7 @@ from mcpkit.methods.tools import call_tool
 from mcpkit.protocol.inputs import Journal
 from mcpkit.protocol.jsonrpc import encode_result, is_object, notification
 from mcpkit.protocol.results import Result
-from mcpkit.protocol.versions import REVISIONS
+from mcpkit.protocol.versions import ERAS, REVISIONS, Era
 from mcpkit.server import Server, logger
 from mcpkit.stores.base import TERMINAL, Status, TaskRecord, TaskStore
 from mcpkit.stores.memory import MemoryTaskStore
@@ -57,6 +59,8 @@ _BATCH: Final = 100
 
 _FILTER: Final = "taskIds"
 
+_MODERN: Final[frozenset[Era]] = frozenset({"modern"})
+_LEGACY: Final[frozenset[Era]] = frozenset({"legacy"})
 _SHUT_DOWN: Final = ProtocolError(INTERNAL_ERROR, "The server was shut down")
 
 
@@ -116,6 +120,7 @@ class Tasks:
         self._timer: asyncio.TimerHandle | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._swept = 0.0
+        self._waiting: dict[str, set[asyncio.Future[None]]] = {}
 
     def install(self, server: Server) -> None:
         """Install the extension in an app.
@@ -124,14 +129,24 @@ class Tasks:
             SetupError: The app has it already.
         """
         self._server = server
-        methods = {"get": self._get, "update": self._update, "cancel": self._cancel}
+        legacy = LegacyTasks(server, self)
+        self._legacy = legacy
         server.task_host = self
+        both = {"get": (self._get, legacy.get), "cancel": (self._cancel, legacy.cancel)}
+        methods = {
+            **{name: (_either(*serves), ERAS) for name, serves in both.items()},
+            "update": (self._update, _MODERN),
+            "list": (legacy.list, _LEGACY),
+            "result": (legacy.result, _LEGACY),
+        }
         server.add_extension(
             Extension(
                 identifier=IDENTIFIER,
                 methods={
-                    f"tasks/{name}": ExtensionMethod(serve=serve, named_by="taskId")
-                    for name, serve in methods.items()
+                    f"tasks/{name}": ExtensionMethod(
+                        serve=serve, named_by="taskId", eras=eras
+                    )
+                    for name, (serve, eras) in methods.items()
                 },
                 result_types=frozenset({"task"}),
                 filters={_FILTER: self},
@@ -152,15 +167,40 @@ class Tasks:
         Raises:
             ProtocolError: -32000, there are too many.
         """
-        owner = owner_of(context)
+        if context.era == "legacy":
+            return await self._legacy.begin(context, tool)
+        record = self._record(context, tool, journal)
+        await self._begin(context, record)
+        return Result.task(wire(record))
+
+    async def start(
+        self, context: Context, tool: Tool, *, ttl: float | None
+    ) -> TaskRecord:
+        """Create a task for a call of a legacy client, and begin it.
+
+        Args:
+            context: The request.
+            tool: What is called.
+            ttl: How long the client would like it to be kept, in seconds.
+
+        Raises:
+            ProtocolError: -32000, there are too many.
+        """
+        record = self._record(context, tool, None)
+        if ttl is not None:
+            kept = ttl if record.ttl is None else min(ttl, record.ttl)
+            record = replace(record, ttl=kept)
+        await self._begin(context, record)
+        return record
+
+    async def _begin(self, context: Context, record: TaskRecord) -> None:
+        owner = record.owner
         if len(self._runs) >= self._max_running or (
             owner is not None and await self.store.count(owner) >= self._max_per_caller
         ):
             raise ProtocolError(SERVER_ERROR, "Too many tasks")
-        record = self._record(context, tool, journal)
         await self.store.add(record)
         self._start(record, context.principal, context)
-        return Result.task(wire(record))
 
     async def create(self, context: Context, *, message: str | None = None) -> Result:
         """Create a task that is done elsewhere, and return its handle.
@@ -254,7 +294,7 @@ class Tasks:
     # The methods.
 
     async def _get(self, context: Context) -> Result:
-        record = await self._find(context)
+        record = await self.find(context)
         return Result.wire(detailed(record))
 
     async def _update(self, context: Context) -> Result:
@@ -263,30 +303,55 @@ class Tasks:
             raise invalid_params(
                 "Invalid params: inputResponses must be an object of objects"
             )
-        record = await self._find(context)
-
-        def answered(found: TaskRecord) -> TaskRecord:
-            new = {key: it for key, it in answers.items() if key in found.asked}
-            asked = {key: it for key, it in found.asked.items() if key not in new}
-            status: Status = "input_required" if asked else "working"
-            return replace(
-                found,
-                status=status if found.asked else found.status,
-                asked=asked,
-                answered={**found.answered, **new},
-            )
-
-        if record.status not in TERMINAL:
-            await self._edit(record.task_id, answered)
+        record = await self.find(context)
+        await self.take_answers(record.task_id, answers)
         return Result.wire({})
 
+    async def take_answers(self, task_id: str, answers: Mapping[str, Any]) -> None:
+        """Take answers to what a task asks; what it does not ask is ignored."""
+        with suppress(KeyError):
+            await self._edit(task_id, partial(_answered, answers=answers))
+
+    async def end(self, task_id: str) -> TaskRecord:
+        """Cancel a task, here and now: what becomes of it changes nothing any more.
+
+        Raises:
+            KeyError: There is no such task, or it has ended.
+        """
+        return await self._edit(task_id, _cancelled)
+
+    async def wait(self, task_id: str, revision: int) -> TaskRecord | None:
+        """Wait until a task is not what it was.
+
+        Returns:
+            How it stands; `None` when it is gone.
+        """
+        while True:
+            told = asyncio.get_running_loop().create_future()
+            waiting = self._waiting.setdefault(task_id, set())
+            waiting.add(told)
+            try:
+                record = await self.store.get(task_id)
+                if record is None or record.revision != revision:
+                    return record
+                # Another worker that shares nothing but the store does not tell.
+                await asyncio.wait([told], timeout=TICK)
+            finally:
+                waiting.discard(told)
+                if not waiting:
+                    self._waiting.pop(task_id, None)
+
+    def owner_of(self, context: Context) -> str | None:
+        """Return who may know of the tasks of a request."""
+        return owner_of(context)
+
     async def _cancel(self, context: Context) -> Result:
-        record = await self._find(context)
-        if record.status not in TERMINAL:
+        record = await self.find(context)
+        with suppress(KeyError):
             await self._edit(record.task_id, _cancelling)
         return Result.wire({})
 
-    async def _find(self, context: Context) -> TaskRecord:
+    async def find(self, context: Context) -> TaskRecord:
         """Return the task of a request.
 
         Raises:
@@ -421,13 +486,20 @@ class Tasks:
             return lambda record: _completed(record, result)
         return lambda record: _failed(record, fault)
 
+    def _wake(self, task_id: str) -> None:
+        for told in self._waiting.get(task_id, ()):
+            if not told.done():
+                told.set_result(None)
+
     def _changed(self, task_id: str) -> None:
+        self._wake(task_id)
         self._server.subscriptions.told(Topic(_FILTER, task_id))
         self._server.bus.tell("task", task_id)
 
     def _told(self, task_id: str) -> None:
         """Take note that a task was changed, in whichever worker."""
         self._server.subscriptions.told(Topic(_FILTER, task_id))
+        self._wake(task_id)
         run = self._runs.get(task_id)
         if run is not None:
             asyncio.get_running_loop().create_task(self._read(run))
@@ -440,8 +512,8 @@ class Tasks:
 
     async def _edit(
         self, task_id: str, edit: Callable[[TaskRecord], TaskRecord]
-    ) -> None:
-        """Change a task, whoever runs it.
+    ) -> TaskRecord:
+        """Change a task, whoever runs it, and return how it stands then.
 
         Raises:
             KeyError: There is no such task, or it has ended.
@@ -454,7 +526,7 @@ class Tasks:
                 run = self._runs.get(task_id)
                 if run is not None:
                     await self._read(run)
-                return
+                return replace(edited, revision=record.revision + 1)
 
     async def _open(self, task_id: str) -> TaskRecord:
         record = await self.store.get(task_id)
@@ -562,6 +634,28 @@ def _failed(record: TaskRecord, error: ProtocolError) -> TaskRecord:
         asked={},
         answered={},
         journal=None,
+    )
+
+
+def _either(modern: Serve, legacy: Serve) -> Serve:
+    """Return what serves a method that both eras have."""
+
+    async def serve(context: Context) -> Result | Mapping[str, Any]:
+        return await (modern if context.era == "modern" else legacy)(context)
+
+    return serve
+
+
+def _answered(record: TaskRecord, answers: Mapping[str, Any]) -> TaskRecord:
+    """Return a record with the answers to what it asks."""
+    new = {key: it for key, it in answers.items() if key in record.asked}
+    asked = {key: it for key, it in record.asked.items() if key not in new}
+    status: Status = "input_required" if asked else "working"
+    return replace(
+        record,
+        status=status if record.asked else record.status,
+        asked=asked,
+        answered={**record.answered, **new},
     )
 
 

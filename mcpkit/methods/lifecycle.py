@@ -13,6 +13,7 @@ import time
 from typing import Any, Final
 
 from mcpkit.context import Context, Session, principal_id
+from mcpkit.extensions.task_wire import CAPABILITY as TASK_CAPABILITY
 from mcpkit.methods.common import invalid_params, object_param, string_param
 from mcpkit.protocol.content import without_none
 from mcpkit.protocol.era import LOG_LEVELS, is_implementation
@@ -20,7 +21,7 @@ from mcpkit.protocol.jsonrpc import encode
 from mcpkit.protocol.legacy import implementation
 from mcpkit.protocol.results import Result
 from mcpkit.protocol.sealing import SealError
-from mcpkit.protocol.versions import LATEST_LEGACY, REVISIONS
+from mcpkit.protocol.versions import LATEST_LEGACY, REVISIONS, Revision
 from mcpkit.server import LEVEL, Server, logger
 
 SESSION_SECONDS: Final = 24 * 60 * 60
@@ -64,12 +65,19 @@ async def initialize(server: Server, context: Context) -> Result:
         without_none(
             {
                 "protocolVersion": revision.version,
-                "capabilities": server.declared(context.era),
+                "capabilities": _declared(server, revision),
                 "serverInfo": implementation(server.info, revision),
                 "instructions": server.options.instructions,
             }
         )
     )
+
+
+def _declared(server: Server, revision: Revision) -> dict[str, Any]:
+    declared = server.declared(revision.era)
+    if revision.tasks and server.task_host is not None:
+        return {**declared, "tasks": TASK_CAPABILITY}
+    return declared
 
 
 async def ping(server: Server, context: Context) -> Result:  # noqa: ARG001  # a method takes both

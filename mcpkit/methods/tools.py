@@ -15,7 +15,11 @@ from mcpkit.errors import (
     ToolError,
 )
 from mcpkit.extensions.apps import APPS
-from mcpkit.extensions.task_wire import IDENTIFIER as TASKS
+from mcpkit.extensions.task_wire import (
+    IDENTIFIER as TASKS,
+    check_support,
+    support_of,
+)
 from mcpkit.faults import ArgumentsError
 from mcpkit.methods.common import (
     check_client,
@@ -45,7 +49,16 @@ async def list_tools(server: Server, context: Context) -> Result:
     tools, cursor = paginate(server, context, server.registry.tools)
     if context.view and APPS in context.view:
         return Result.tools([_with_ui(server, tool) for tool in tools], cursor)
+    if context.revision.tasks and server.task_host is not None:
+        return Result.tools([_with_support(tool) for tool in tools], cursor)
     return Result.tools([tool.wire for tool in tools], cursor)
+
+
+def _with_support(tool: Tool) -> Mapping[str, Any]:
+    support = support_of(tool)
+    if support is None:
+        return tool.wire
+    return {**tool.wire, "execution": {"taskSupport": support}}
 
 
 def _with_ui(server: Server, tool: Tool) -> Mapping[str, Any]:
@@ -113,8 +126,10 @@ async def _becomes_task(server: Server, context: Context, tool: Tool) -> bool:
         ProtocolError: -32021, only clients that have tasks may call the tool.
         PausedError: The client is asked before it is told.
     """
-    if server.task_host is None or context.era == "legacy" or context.task is not None:
+    if server.task_host is None or context.task is not None:
         return False
+    if context.era == "legacy":
+        return check_support(context, tool)
     if tool.task == "required":
         check_extension(context, TASKS)
     elif context.extension(TASKS) is None:
@@ -193,6 +208,8 @@ def _find(server: Server, context: Context) -> tuple[Tool, dict[str, Any]]:
         check_scopes(tool, context)
     if tool.needs:
         check_client(tool, context)
+    if "task" in params and tool.task is None and server.task_host is not None:
+        check_support(context, tool)
     return tool, arguments
 
 

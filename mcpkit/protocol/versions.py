@@ -36,6 +36,7 @@ class Revision:
         sampling_tools: Models can be asked with tools, and their messages may
             have several blocks.
         polling: A stream begins with an event to come back to.
+        tasks: Requests may become tasks without an extension.
         header: Its name, as a header has it.
     """
 
@@ -50,6 +51,7 @@ class Revision:
     rich_forms: bool
     sampling_tools: bool
     polling: bool
+    tasks: bool
     header: bytes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -68,6 +70,7 @@ _2025_03_26 = Revision(
     rich_forms=False,
     sampling_tools=False,
     polling=False,
+    tasks=False,
 )
 _2025_06_18 = replace(
     _2025_03_26,
@@ -85,6 +88,7 @@ _2025_11_25 = replace(
     rich_forms=True,
     sampling_tools=True,
     polling=True,
+    tasks=True,
 )
 _2026_07_28 = replace(
     _2025_11_25,
@@ -92,6 +96,7 @@ _2026_07_28 = replace(
     era="modern",
     elicitation_ids=False,
     polling=False,
+    tasks=False,
 )
 # Spoken by clients that are older than Streamable HTTP; served as 2025-03-26.
 _2024_11_05 = replace(_2025_03_26, version="2024-11-05")

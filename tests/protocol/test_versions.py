@@ -35,6 +35,7 @@ ROWS = [
             rich_forms=True,
             sampling_tools=True,
             polling=False,
+            tasks=False,
         ),
     ),
     (
@@ -51,6 +52,7 @@ ROWS = [
             rich_forms=True,
             sampling_tools=True,
             polling=True,
+            tasks=True,
         ),
     ),
     (
@@ -67,6 +69,7 @@ ROWS = [
             rich_forms=False,
             sampling_tools=False,
             polling=False,
+            tasks=False,
         ),
     ),
     (
@@ -83,6 +86,7 @@ ROWS = [
             rich_forms=False,
             sampling_tools=False,
             polling=False,
+            tasks=False,
         ),
     ),
 ]

@@ -1,0 +1,203 @@
+"""Tasks as clients of 2025-11-25 know them, over the same store.
+
+    tools/call with `task`  → a handle
+    tasks/get, tasks/list   → how tasks stand
+    tasks/result            → waits for the end, and asks what the task asks meanwhile
+    tasks/cancel            → the task is cancelled
+
+A caller sees the tasks of its principal, or of its session. One that has neither can
+ask for a task whose id it knows, and lists none.
+
+Spec 2025-11-25, basic/utilities/tasks.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final, Protocol
+
+from mcpkit.components import Tool
+from mcpkit.context import Context
+from mcpkit.errors import INVALID_REQUEST, METHOD_NOT_FOUND, AnswerError, ProtocolError
+from mcpkit.extensions.task_wire import timestamp
+from mcpkit.methods.common import invalid_params, object_param
+from mcpkit.protocol.content import without_none
+from mcpkit.protocol.results import Result
+from mcpkit.protocol.sealing import SealError
+from mcpkit.server import Server
+from mcpkit.stores.base import TERMINAL, TaskRecord, TaskStore
+
+RELATED: Final = "io.modelcontextprotocol/related-task"
+"""The key of `_meta` that says which task a message is about."""
+
+PAGE: Final = 100
+"""How many tasks an answer to `tasks/list` has."""
+
+
+class Host(Protocol):
+    """What is needed of the tasks of an app."""
+
+    store: TaskStore
+
+    async def find(self, context: Context) -> TaskRecord:
+        """Return the task of a request."""
+
+    async def start(
+        self, context: Context, tool: Tool, *, ttl: float | None
+    ) -> TaskRecord:
+        """Create a task for a call, and begin it."""
+
+    async def take_answers(self, task_id: str, answers: Mapping[str, Any]) -> None:
+        """Take answers to what a task asks."""
+
+    async def end(self, task_id: str) -> TaskRecord:
+        """Cancel a task, here and now."""
+
+    async def wait(self, task_id: str, revision: int) -> TaskRecord | None:
+        """Wait until a task is not what it was."""
+
+    def owner_of(self, context: Context) -> str | None:
+        """Return who may know of the tasks of a request."""
+
+
+class LegacyTasks:
+    """What a client of 2025-11-25 does with tasks.
+
+    Args:
+        server: The app.
+        host: Its tasks.
+    """
+
+    def __init__(self, server: Server, host: Host) -> None:
+        self._server = server
+        self._host = host
+
+    async def begin(self, context: Context, tool: Tool) -> Result:
+        """Return the handle of the task that a call asks for.
+
+        Raises:
+            ProtocolError: -32602, what it asks for is malformed.
+        """
+        ttl = object_param(context.params, "task").get("ttl")
+        if ttl is not None and (type(ttl) not in (int, float) or ttl < 0):
+            raise invalid_params("Invalid params: task.ttl must be a number")
+        seconds = None if ttl is None else ttl / 1000
+        record = await self._host.start(context, tool, ttl=seconds)
+        return Result.wire({"task": state_of(record)})
+
+    async def get(self, context: Context) -> Result:
+        """Answer `tasks/get`."""
+        _check(context)
+        return Result.wire(state_of(await self._host.find(context)))
+
+    async def list(self, context: Context) -> Result:
+        """Answer `tasks/list`."""
+        _check(context)
+        owner = self._host.owner_of(context)
+        if owner is None:
+            return Result.wire({"tasks": []})
+        binding = [self._server.name, context.method, owner]
+        after, cursor = None, context.params.get("cursor")
+        if cursor is not None:
+            try:
+                after, _ = self._server.open("cursor", binding, cursor)
+            except SealError as error:
+                raise invalid_params("Invalid cursor") from error
+        found = await self._host.store.owned(owner, after, PAGE + 1)
+        page = found[:PAGE]
+        following = None
+        if len(found) > PAGE:
+            key = page[-1].task_id
+            following = self._server.seal("cursor", binding, key, dated=False)
+        tasks = [state_of(record) for record in page]
+        return Result.wire(without_none({"tasks": tasks, "nextCursor": following}))
+
+    async def result(self, context: Context) -> Result:
+        """Answer `tasks/result`, once the task has ended.
+
+        Raises:
+            ProtocolError: The task failed with it, or was cancelled.
+        """
+        _check(context)
+        record: TaskRecord | None = await self._host.find(context)
+        asking: set[str] = set()
+        questions: set[asyncio.Task[None]] = set()
+        try:
+            while record is not None and record.status not in TERMINAL:
+                for key in record.asked.keys() - asking:
+                    asking.add(key)
+                    questions.add(asyncio.create_task(self._ask(context, record, key)))
+                record = await self._host.wait(record.task_id, record.revision)
+        finally:
+            for question in questions:
+                question.cancel()
+        if record is None:
+            raise invalid_params("Task not found")
+        return self._ended(record)
+
+    async def cancel(self, context: Context) -> Result:
+        """Answer `tasks/cancel`.
+
+        Raises:
+            ProtocolError: -32602, the task has ended.
+        """
+        _check(context)
+        record = await self._host.find(context)
+        try:
+            return Result.wire(state_of(await self._host.end(record.task_id)))
+        except KeyError as error:
+            raise invalid_params("The task has ended already") from error
+
+    async def _ask(self, context: Context, record: TaskRecord, key: str) -> None:
+        """Ask the client what a task asks, on the stream of its request."""
+        request = record.asked[key]
+        params = request.get("params", {})
+        meta = {**params.get("_meta", {}), RELATED: {"taskId": record.task_id}}
+        sent = {**request, "params": {**params, "_meta": meta}}
+        conversation = self._server.converse(context)
+        # Whoever waits for the result next is asked again.
+        with suppress(AnswerError):
+            responses = await conversation.carry({key: sent})
+            await self._host.take_answers(record.task_id, responses)
+
+    def _ended(self, record: TaskRecord) -> Result:
+        if record.status == "cancelled" or record.result is None:
+            error = record.error or {
+                "code": INVALID_REQUEST,
+                "message": "The task was cancelled",
+            }
+            raise ProtocolError(
+                error["code"],
+                error["message"],
+                *([error["data"]] if "data" in error else []),
+            )
+        tool = self._server.registry.tools.get(record.request["params"]["name"])
+        result = Result.wire(
+            record.result, metadata={RELATED: {"taskId": record.task_id}}
+        )
+        result.object_schema = None if tool is None else tool.returns.object_schema
+        return result
+
+
+def state_of(record: TaskRecord) -> dict[str, Any]:
+    """Return the state of a task, as 2025-11-25 has it."""
+    optional = without_none(
+        {"statusMessage": record.message, "pollInterval": record.poll_ms}
+    )
+    return {
+        "taskId": record.task_id,
+        "status": record.status,
+        "createdAt": timestamp(record.created),
+        "lastUpdatedAt": timestamp(record.updated),
+        "ttl": None if record.ttl is None else round(record.ttl * 1000),
+        **optional,
+    }
+
+
+def _check(context: Context) -> None:
+    if not context.revision.tasks:
+        raise _not_found("Method not found")
+
+
+def _not_found(message: str) -> ProtocolError:
+    return ProtocolError(METHOD_NOT_FOUND, message)
