@@ -465,6 +465,14 @@ VISITS: Final = [
         eras=(MODERN,),
     ),
     Visit(
+        example="ui",
+        lists={"tools": ["look_up"]},
+        params=call("look_up", title="Dune"),
+        answer=structured(
+            {"title": "Dune", "copies": 3}, '{"title":"Dune","copies":3}'
+        ),
+    ),
+    Visit(
         example="visible",
         lists={},
         params=call("restock", title="Dune"),
