@@ -69,15 +69,15 @@ REFUSED: list[tuple[str, Callable[[], Any], str]] = [
         "a misspelt option of a tool",
         lambda: app.tool(scope=["admin"])(handler),
         "a tool has no option 'scope'; it has annotations, asks, description, icons, "
-        "input_schema, meta, name, output_schema, scopes, single_use, tags, thread, "
-        "title, visible",
+        "input_schema, meta, name, output_schema, resumable, scopes, single_use, "
+        "tags, task, thread, title, ui, visible",
     ),
     (
         "a misspelt option of a resource",
         lambda: app.resource("a://b", mimeType="text/html")(handler),
         "a resource has no option 'mimeType'; it has annotations, asks, cache_scope, "
         "description, icons, meta, mime_type, name, scopes, single_use, size, tags, "
-        "thread, title, ttl_ms, visible",
+        "thread, title, ttl_ms, ui, visible",
     ),
     (
         "an option of a tool on a prompt",
