@@ -186,7 +186,7 @@ async def dispatch(
             revision = check_modern(message, headers, eras=eras, methods=app.methods)
         else:
             revision = check_modern_notification(message, headers, eras=eras)
-    except SessionError as error:
+    except HTTPError as error:
         return refuse(error, era, request_id=request_id, status=error.status)
     except ProtocolError as error:
         return refuse(error, era, request_id=request_id)
@@ -213,18 +213,6 @@ def _version_of(session: Session | None) -> str | None:
     return None if session is None else session.version
 
 
-class SessionError(ProtocolError):
-    """A legacy request has no session, or one that is not known.
-
-    Args:
-        status: 400 when a session is required, 404 when it is unknown.
-    """
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(INVALID_REQUEST, message)
-        self.status = status
-
-
 async def _check_session(
     message: Mapping[str, Any],
     app: Server,
@@ -237,12 +225,10 @@ async def _check_session(
     token = headers.get(routing.SESSION) if headers else None
     if token is None:
         if app.options.require_session:
-            raise SessionError(400, "Mcp-Session-Id is missing: send initialize first")
+            fault = "Mcp-Session-Id is missing: send initialize first"
+            raise HTTPError(400, INVALID_REQUEST, fault)
         return None
-    session = await find_session(app, token.decode("latin-1"), principal)
-    if session is None:
-        raise SessionError(404, "Session not found")
-    return session
+    return await find_session(app, token.decode("latin-1"), principal)
 
 
 def _received(
@@ -581,7 +567,7 @@ async def _dispatch_batch(
         return refuse(error, "modern")
     try:
         session = await _check_session({}, app, headers, principal, session)
-    except SessionError as error:
+    except HTTPError as error:
         return refuse(error, "legacy", status=error.status)
     revision = legacy_revision(headers, _version_of(session))
     if not revision.batches:

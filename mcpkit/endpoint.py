@@ -240,19 +240,36 @@ class Endpoint:
             fault = f"{method} is not allowed here"
             raise _Refused(405, fault, {"allow": ", ".join(self._methods)})
         principal = await self._prepare(scope)
-        session = await self._session(headers, principal)
-        if method == "DELETE":
-            await end_session(self._server, session)
-            await unfollow(self._server, session)
-            # A worker in which nobody ever waited is not told.
-            self._server.replay.end(session.id)
-            return _with_headers(Response(200, b""), cors)
-        exchange = Exchange(receive, send, headers, cors, self._server.replay)
+        try:
+            session = await self._session(headers, principal)
+            if method == "DELETE":
+                await self._end(session)
+                return _with_headers(Response(200, b""), cors)
+            exchange = Exchange(receive, send, headers, cors, self._server.replay)
+            await self._listen(scope, exchange, headers, principal, session)
+        except HTTPError as error:
+            raise _Refused(error.status, error.message, era="legacy") from error
+        return None
+
+    async def _end(self, session: Session) -> None:
+        await end_session(self._server, session)
+        await unfollow(self._server, session)
+        # A worker in which nobody ever waited is not told.
+        self._server.replay.end(session.id)
+
+    async def _listen(
+        self,
+        scope: Scope,
+        exchange: Exchange,
+        headers: routing.Headers,
+        principal: Any,
+        session: Session,
+    ) -> None:
         if not exchange.admits_stream:
-            raise _Refused(406, "Accept must admit text/event-stream", era="legacy")
+            raise HTTPError(406, INVALID_REQUEST, "Accept must admit text/event-stream")
         context = Context(
             request_id="",
-            method=method,
+            method="GET",
             params={},
             revision=legacy_revision(headers, session.version),
             host=self._server,
@@ -262,11 +279,7 @@ class Endpoint:
             scope=scope,
         )
         after = routing.text(headers.get(b"last-event-id"))
-        try:
-            await self._listening.serve(context, session, exchange, after)
-        except HTTPError as error:
-            raise _Refused(error.status, error.message, era="legacy") from error
-        return None
+        await self._listening.serve(context, session, exchange, after)
 
     async def _prepare(self, scope: Scope) -> Any:
         """Enter the lifespan where it was not, and return who calls.
@@ -298,15 +311,12 @@ class Endpoint:
         """Return the session that a request is of.
 
         Raises:
-            _Refused: There is none, or it is unknown.
+            HTTPError: There is none, or it is unknown.
         """
         token = headers.get(routing.SESSION)
         if token is None:
-            raise _Refused(400, "Mcp-Session-Id is missing", era="legacy")
-        session = await find_session(self._server, token.decode("latin-1"), principal)
-        if session is None:
-            raise _Refused(404, "Session not found", era="legacy")
-        return session
+            raise HTTPError(400, INVALID_REQUEST, "Mcp-Session-Id is missing")
+        return await find_session(self._server, token.decode("latin-1"), principal)
 
 
 class _Refused(Exception):  # noqa: N818  # an outcome, which carries its reply

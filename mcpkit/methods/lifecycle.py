@@ -10,9 +10,12 @@ Spec 2025-11-25, basic/lifecycle and basic/transports: Session Management.
 
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from mcpkit.context import Context, Session, principal_id
+from mcpkit.errors import INTERNAL_ERROR, INVALID_REQUEST, HTTPError
 from mcpkit.extensions.task_wire import CAPABILITY as TASK_CAPABILITY
 from mcpkit.methods.common import invalid_params, object_param, string_param
 from mcpkit.protocol.content import without_none
@@ -110,11 +113,14 @@ def seal_session(server: Server, session: Session, principal: Any) -> str:
     return server.seal("session", [server.name, principal_id(principal)], payload)
 
 
-async def find_session(server: Server, token: str, principal: Any) -> Session | None:
-    """Return the session of a token, or `None` when it has none any more.
+async def find_session(server: Server, token: str, principal: Any) -> Session:
+    """Return the session of a token.
 
     That it was signed by a stranger, belongs to another principal, has expired
     or was ended are one to the client; the log can tell them apart.
+
+    Raises:
+        HTTPError: 404, there is none; 500, the backend failed.
     """
     key = (token, principal_id(principal))
     session = server.sessions.get(key)
@@ -123,13 +129,29 @@ async def find_session(server: Server, token: str, principal: Any) -> Session | 
             session = _read(server, *key)
         except SealError as error:
             logger.info("a session is refused: %s", error)
-            return None
+            raise _no_session() from error
         if len(server.sessions) >= _REMEMBERED:
             server.sessions.clear()
         server.sessions[key] = session
-    if await server.backend.get(_ENDED + session.id) is not None:
-        return None
+    with _shared():
+        ended = await server.backend.get(_ENDED + session.id)
+    if ended is not None:
+        raise _no_session()
     return session
+
+
+def _no_session() -> HTTPError:
+    return HTTPError(404, INVALID_REQUEST, "Session not found")
+
+
+@contextmanager
+def _shared() -> Iterator[None]:
+    """Answer for a backend that fails."""
+    try:
+        yield
+    except Exception as error:
+        logger.error("the backend failed", exc_info=error)
+        raise HTTPError(500, INTERNAL_ERROR, "Internal error") from error
 
 
 def _read(server: Server, token: str, principal: str | None) -> Session:
@@ -140,6 +162,12 @@ def _read(server: Server, token: str, principal: str | None) -> Session:
 
 
 async def end_session(server: Server, session: Session) -> None:
-    """End a session: its token is refused, and its streams end, in all workers."""
-    await server.backend.put(_ENDED + session.id, "", session.expires - time.time())
-    server.bus.tell("ended", session.id)
+    """End a session: its token is refused, and its streams end, in all workers.
+
+    Raises:
+        HTTPError: 500, the backend failed.
+    """
+    with _shared():
+        left = session.expires - time.time()
+        await server.backend.put(_ENDED + session.id, "", left)
+        server.bus.tell("ended", session.id)

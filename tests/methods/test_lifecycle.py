@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mcpkit import App, Context, Response, dispatch
-from mcpkit.errors import INVALID_PARAMS, METHOD_NOT_FOUND
+from mcpkit import App, Context, MemoryBackend, Response, dispatch
+from mcpkit.errors import INVALID_PARAMS, METHOD_NOT_FOUND, HTTPError
 from mcpkit.methods.lifecycle import end_session, find_session
 from mcpkit.protocol.era import LOG_LEVELS
 from mcpkit.protocol.headers import SESSION, VERSION
@@ -219,14 +219,37 @@ async def test_an_ended_session_is_unknown() -> None:
     token = await open_session(app)
     assert (await within(app, token, "ping")).status == 200
     session = await find_session(app, token, None)
-    assert session is not None
     await end_session(app, session)
     assert (await within(app, token, "ping")).status == 404
 
 
 @pytest.mark.parametrize("token", ["", "x", "a.b.c", "é", "x" * 100_000])
 async def test_what_is_no_token_is_an_unknown_session(token: str) -> None:
-    assert await find_session(equipped(), token, None) is None
+    with pytest.raises(HTTPError) as raised:
+        await find_session(equipped(), token, None)
+    assert (raised.value.status, raised.value.message) == (404, "Session not found")
+
+
+class Broken(MemoryBackend):
+    """A backend that has lost its connection."""
+
+    async def get(self, key: str) -> str | None:
+        raise ConnectionError(key)
+
+
+async def test_a_backend_that_fails_is_an_error_without_its_words() -> None:
+    """Ours: the request is answered, and the log has the cause."""
+    app = App("broken", backend=Broken())
+    token = await open_session(app)
+    answer = await within(app, token, "ping")
+    assert (answer.status, answer.message) == (
+        500,
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "error": {"code": -32603, "message": "Internal error"},
+        },
+    )
 
 
 async def test_an_app_may_require_a_session() -> None:
@@ -269,7 +292,6 @@ async def test_a_level_is_kept_with_its_session() -> None:
     token = await open_session(app)
     await within(app, token, "logging/setLevel", level="error")
     session = await find_session(app, token, None)
-    assert session is not None
     assert await app.backend.get(f"session-level:{session.id}") == "error"
 
 
