@@ -587,11 +587,16 @@ class Context:
         finally:
             self._waits.discard(future)
 
-    def cancel(self) -> None:
-        """Note that nobody waits for the result, and end what a thread waits for."""
-        self.cancelled = True
+    def cancel(self) -> bool:
+        """Note that nobody waits for the result, and end what a thread waits for.
+
+        Returns:
+            Whether that was known already.
+        """
+        was_known, self.cancelled = self.cancelled, True
         for future in tuple(self._waits or ()):
             future.cancel()
+        return was_known
 
     def _conversation(self) -> Conversation:
         if self.conversation is None:

@@ -7,9 +7,15 @@ from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from anyio import CancelScope
+
+GRACE: Final = 5.0
+"""How long a call is waited for, in seconds, whose caller the server or a host cancels.
+
+They do so when the process is to end, which no handler can keep it from for ever.
+"""
 
 # What a call came to: a value or what it raised. Not set on the future as they are,
 # which can't hold a StopIteration.
@@ -45,17 +51,20 @@ class Threads:
         return await self.call(partial(function, *args, **kwargs))
 
     async def call(
-        self, function: Callable[[], Any], cancel: Callable[[], object] | None = None
+        self, function: Callable[[], Any], cancel: Callable[[], bool] | None = None
     ) -> Any:
         """Call a function in a thread, in the context of the caller.
 
         A call whose caller is cancelled before a thread takes it is not made. One
         that was taken is waited for, so that what the function uses is not taken
-        from it: unless the caller is cancelled a second time.
+        from it: as long as it takes when nobody waits for its request, and for
+        `GRACE` when somebody else cancels the caller. When the caller is cancelled
+        again, it is not waited for any more.
 
         Args:
             function: What is called.
-            cancel: Called when the caller is cancelled, to tell the function.
+            cancel: Called when the caller is cancelled, to tell the function. It
+                returns whether that is because nobody waits for the request.
 
         Raises:
             CancelledError: The caller was cancelled, whatever became of the call.
@@ -67,9 +76,8 @@ class Threads:
         try:
             value, error = await call.future
         except asyncio.CancelledError:
-            if cancel is not None:
-                cancel()
-            await call.ended()
+            is_unheard = cancel is not None and cancel()
+            await call.ended(None if is_unheard else GRACE)
             raise
         if error is not None:
             raise error
@@ -126,14 +134,15 @@ class _Call:
         with contextlib.suppress(RuntimeError):
             self.future.get_loop().call_soon_threadsafe(self._settle, outcome)
 
-    async def ended(self) -> None:
+    async def ended(self, seconds: float | None) -> None:
         """Give it up, or wait for the thread that took it."""
         if self.take() or self._is_over:
             return
         self.future = self.future.get_loop().create_future()
         # A scope of anyio cancels what it has cancelled again and again.
-        with CancelScope(shield=True):
-            await self.future
+        with CancelScope(shield=True), contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.future
 
     def _settle(self, outcome: _Outcome) -> None:
         self._is_over = True
