@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -124,8 +125,9 @@ async def _tell(
     """Change things, and wait each time until all streams were told."""
     began = time.perf_counter()
     for number in count(1):
-        due = began + number * plan.update_every
-        await asyncio.sleep(due - time.perf_counter())
+        due = began + number * plan.update_every - time.perf_counter()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(over.wait(), max(due, 0))
         if over.is_set():
             return
         item = number % plan.streams
