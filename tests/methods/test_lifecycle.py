@@ -234,6 +234,7 @@ class Broken(MemoryBackend):
     """A backend that has lost its connection."""
 
     async def get(self, key: str) -> str | None:
+        """Fail."""
         raise ConnectionError(key)
 
 
