@@ -3,6 +3,7 @@
 Spec ext-apps, specification/2026-01-26/apps (SEP-1865).
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -39,6 +40,8 @@ from tests.calls import (
     text,
 )
 from tests.clients.processes import serving
+from tests.http.streaming import acknowledged, changed
+from tests.methods.test_subscriptions import PATIENCE, Channel
 from tests.wire import MODERN, check_response
 
 CARD: Final = "ui://books/card"
@@ -545,6 +548,34 @@ def test_what_differs_by_the_client_is_not_public(
         register(App("shop", cache={method: public}))
     # A page is the same to all who read it.
     register(App("shop", cache={"resources/read": public}))
+
+
+async def test_a_client_without_pages_is_not_told_that_they_changed() -> None:
+    """Spec 2026-07-28, basic/patterns/subscriptions; its list is what it was."""
+    app = App("shop")
+    app.add_resource("books://dune", say)
+    filtered = {"resourcesListChanged": True}
+    channels = {}
+    serving = []
+    async with asyncio.timeout(PATIENCE):
+        for apps in (True, False):
+            channel = channels[apps] = Channel()
+            client = {"extensions": {IDENTIFIER: SHOWS}} if apps else {}
+            message = request(
+                "subscriptions/listen", client=client, notifications=filtered
+            )
+            listen = dispatch(message, app, channel=channel)
+            serving.append(asyncio.create_task(listen))
+            assert await channel.sent.get() == acknowledged(**filtered)
+        app.add_resource(CARD, HTML)
+        told = changed("resources", 1)
+        assert await channels[True].sent.get() == told
+        app.add_resource("books://emma", say, name="emma")
+        for channel in channels.values():
+            assert await channel.sent.get() == told
+        app.close()
+        await asyncio.gather(*serving)
+    assert [channel.sent.qsize() for channel in channels.values()] == [0, 0]
 
 
 async def test_a_public_page_is_read_as_one() -> None:
