@@ -54,7 +54,6 @@ class Sample:
         at: When, in seconds since the load began.
         rss: Its resident memory, in bytes.
         cpu: The processor time it has taken, in seconds.
-        fds: How many files and sockets it has open.
         calls: How many calls were answered by then.
         counts: What the app counts itself.
     """
@@ -62,16 +61,12 @@ class Sample:
     at: float
     rss: int
     cpu: float
-    fds: int
     calls: int
     counts: Mapping[str, int]
 
     def held(self) -> dict[str, int]:
         """Return how much is held for clients."""
-        return {name: self._count(name) for name in HELD}
-
-    def _count(self, name: str) -> int:
-        return self.fds if name == "fds" else self.counts[name]
+        return {name: self.counts[name] for name in HELD}
 
 
 @dataclass(slots=True, kw_only=True)

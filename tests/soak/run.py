@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -88,13 +89,10 @@ class _Watcher:
     async def look(self) -> Sample:
         """Return how the server is at this moment."""
         counts = await self.control.call("measure")
-        of_process = Path(f"/proc/{self._process.pid}")
-        pages = int((of_process / "statm").read_text(encoding="ascii").split()[1])
         return Sample(
             at=time.perf_counter() - self._began,
-            rss=pages * os.sysconf("SC_PAGE_SIZE"),
+            rss=_resident(self._process.pid),
             cpu=cpu_seconds(self._process.pid),
-            fds=len(os.listdir(of_process / "fd")),
             calls=self._done(),
             counts=counts,
         )
@@ -113,6 +111,21 @@ class _Watcher:
             await asyncio.sleep(_POLL)
             sample = await self.look()
         return sample
+
+
+def _resident(pid: int) -> int:
+    """Return the resident memory of a process, in bytes."""
+    pages = Path(f"/proc/{pid}/statm")
+    if pages.exists():
+        resident = int(pages.read_text(encoding="ascii").split()[1])
+        return resident * os.sysconf("SC_PAGE_SIZE")
+    told = subprocess.run(  # noqa: S603  # a number
+        ["ps", "-o", "rss=", "-p", str(pid)],  # noqa: S607  # wherever it is
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(told.stdout) * 1024
 
 
 async def _tell(

@@ -19,7 +19,6 @@ from tests.soak.report import (
 
 _MB = 1024 * 1024
 _PLAN = Plan(streams=10, rate=2, seconds=100, warm_up=50, stopping=5)
-_HELD = dict.fromkeys(HELD, 3)
 
 
 def test_streams_and_calls_are_served_in_flat_memory_and_leave_nothing(
@@ -153,15 +152,12 @@ def _results(
     return Results(**given)
 
 
-def _sample(
-    at: float, grown: float = 0, blocks: int = 0, fds: int = 3, **counts: int
-) -> Sample:
-    held = {name: value for name, value in _HELD.items() if name != "fds"}
+def _sample(at: float, grown: float = 0, blocks: int = 0, **counts: int) -> Sample:
+    held = {**dict.fromkeys(HELD, 3), "begun": 7, "ended": 7}
     return Sample(
         at=at,
         rss=int((60 + grown) * _MB),
         cpu=at / 10,
-        fds=fds,
         calls=int(at),
-        counts={"blocks": 250_000 + blocks, "begun": 7, "ended": 7, **held, **counts},
+        counts={"blocks": 250_000 + blocks, **held, **counts},
     )
