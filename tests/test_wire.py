@@ -30,6 +30,10 @@ TASK = {
     "lastUpdatedAt": "2026-07-28T00:00:00Z",
     "ttlMs": None,
 }
+LEGACY_TASK = {
+    **{key: value for key, value in TASK.items() if key != "ttlMs"},
+    "ttl": None,
+}
 
 
 def ok(result: Any, **members: Any) -> dict[str, Any]:
@@ -109,6 +113,9 @@ VALID = [
         "tools/list",
         ok({"tools": [{**TOOL, "annotations": {"title": "Add"}}]}),
     ),
+    ("legacy task", LATEST, "tools/call", ok({"task": LEGACY_TASK})),
+    ("legacy state of a task", LATEST, "tasks/get", ok(LEGACY_TASK)),
+    ("legacy tasks", LATEST, "tasks/list", ok({"tasks": [LEGACY_TASK]})),
     ("legacy error code", LATEST, "resources/read", failed(-32002, data={"uri": "a:"})),
     ("legacy error with a null id", LATEST, "", {**failed(-32600), "id": None}),
     (
@@ -190,6 +197,21 @@ INVALID = [
         ),
         "'ttlMs' is a required property",
     ),
+    (
+        "a legacy task with the ttlMs of a modern one",
+        LATEST,
+        "tools/call",
+        ok({"task": {**LEGACY_TASK, "ttlMs": None}}),
+        "Additional properties",
+    ),
+    (
+        "a legacy state that is wrapped",
+        LATEST,
+        "tasks/get",
+        ok({"task": LEGACY_TASK}),
+        "property",
+    ),
+    ("tasks in 2025-06-18", MIDDLE, "tasks/list", ok({"tasks": []}), "has no tasks"),
     ("no ttlMs", MODERN, "tools/list", complete(tools=[]), "required property"),
     (
         "a negative ttlMs",

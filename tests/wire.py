@@ -80,6 +80,16 @@ NEVER_SENT: Final = frozenset({-32002, -32042, *range(-32099, -32022)})
 Spec 2026-07-28, basic/index: Error Codes.
 """
 
+_TASKS_OF_2025_11_25: Final[Mapping[str, type[Any]]] = MappingProxyType(
+    {
+        "tasks/cancel": mcp_types.CancelTaskResult,
+        "tasks/get": mcp_types.GetTaskResult,
+        "tasks/list": mcp_types.ListTasksResult,
+        "tasks/result": mcp_types.CallToolResult,
+    }
+)
+"""What the methods of 2025-11-25 result in that `SERVER_RESULTS` leaves out."""
+
 _ERROR_DATA: Final[Mapping[int, type[Any]]] = MappingProxyType(
     {
         -32021: mcp_types.MissingRequiredClientCapabilityErrorData,
@@ -187,6 +197,10 @@ def _check_error(error: Any, version: str) -> None:
 
 def _check_result(result: dict[str, Any], method: str, version: str) -> None:
     row = SERVER_RESULTS.get((method, version))
+    if version == "2025-11-25":
+        row = _TASKS_OF_2025_11_25.get(method, row)
+        if method == "tools/call" and "task" in result:
+            row = mcp_types.CreateTaskResult
     assert row is not None, f"{version} has no {method}"
     if version == MODERN:
         _check_modern_marks(result)
