@@ -49,6 +49,9 @@ async def tell() -> str:
     return ""
 """
 
+LISTENING: Final = r"running on (?:http://|socket \(')127\.0\.0\.1(?::|', )(\d+)"
+"""What uvicorn says of where it listens, or of a socket that it was given."""
+
 PROMPTLY: Final = 5
 """Seconds in which a server stops that is asked to, on a machine that is busy."""
 
@@ -78,7 +81,7 @@ async def running(
     """Run a server, and yield it and the URL of its endpoint."""
     (folder / "served.py").write_text(SERVED)
     async with python(folder, *command, "--port", "0") as process:
-        (port,) = await process.says(r"running on http://127\.0\.0\.1:(\d+)")
+        (port,) = await process.says(LISTENING)
         await process.says("Application startup complete", workers)
         yield process, f"http://127.0.0.1:{port}/mcp"
 
