@@ -229,10 +229,6 @@ class App(Server):
         """
         self.subscriptions.end()
 
-    async def _stop(self) -> None:
-        if self._tasks is not None:
-            await self._tasks.stop()
-
     def _publish(self, state: Any) -> None:
         self.state = state
 
@@ -265,10 +261,14 @@ class App(Server):
         self.subscriptions.reopen()
         held = nullcontext() if self._lifespan is None else self._lifespan.running()
         async with held:
+            if self._tasks is not None:
+                self._tasks.keep_going()
             try:
                 yield
             finally:
                 self.close()
+                if self._tasks is not None:
+                    await self._tasks.stop()
 
     def _is_endpoint(self, scope: Scope) -> bool:
         path: str = scope["path"]
@@ -288,7 +288,6 @@ class App(Server):
                 await send({"type": "lifespan.startup.complete"})
                 phase = "shutdown"
                 await receive()
-                await self._stop()
         except Exception as error:
             await send({"type": f"lifespan.{phase}.failed", "message": str(error)})
             raise

@@ -11,6 +11,7 @@ Spec 2026-07-28, basic/patterns/mrtr; 2025-11-25, client/elicitation and its kin
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
@@ -60,6 +61,8 @@ class Conversation:
         threads: Where functions without async run.
         seconds: How long a legacy client has for an answer.
         journal: What was asked, answered and kept in earlier rounds.
+        first: The number of the first question. What was answered to those with
+            lower ones, the handler has by asking in the same words.
 
     Attributes:
         journal: The same, with what came in this round.
@@ -73,13 +76,16 @@ class Conversation:
         threads: Threads,
         seconds: float,
         journal: Journal | None = None,
+        first: int = 0,
     ) -> None:
         self.journal = journal or Journal()
         self.asked: dict[str, Any] = {}
         self._context = context
         self._questions = questions
         self._seconds = seconds
-        self._position = 0
+        self._first = first
+        self._position = first
+        self._same: Counter[str] = Counter()
         # Whether the handler waits for answers, or is run again with them.
         self._waits = context.revision.era == "legacy"
         self._effects = Effects(self.journal, threads)
@@ -170,7 +176,10 @@ class Conversation:
             )
         position = self._next()
         request = _request(question, self._context.revision)
-        return _Asked(key, position, Journal.digest(request), question, request)
+        mark = Journal.digest(request)
+        nth = self._same[mark]
+        self._same[mark] += 1
+        return _Asked(key, position, mark, nth, question, request)
 
     def _read(
         self,
@@ -192,6 +201,8 @@ class Conversation:
 
     def _response_to(self, asked: "_Asked") -> Mapping[str, Any] | None:
         recorded = self.journal.answer_at(asked.position, asked.mark)
+        if recorded is None and self._first:
+            recorded = self.journal.told_before(self._first, asked.mark, asked.nth)
         if recorded is not None:
             return recorded
         pending = self.journal.pending_for(asked.position, asked.mark)
@@ -315,8 +326,9 @@ class LongConversation(Conversation):
         threads: Threads,
         seconds: float,
         journal: Journal | None = None,
+        first: int = 0,
     ) -> None:
-        super().__init__(context, questions, threads, seconds, journal)
+        super().__init__(context, questions, threads, seconds, journal, first)
         assert context.task is not None  # noqa: S101  # it is why there is one of these
         self._task = context.task
         self._waits = True
@@ -338,6 +350,10 @@ class LongConversation(Conversation):
         }
         sent = {key: requests[named] for key, named in sent_as.items()}
         responses = await self._task.ask(sent, self.journal)
+        for key in sent:
+            # No key is used again once it was answered.
+            self.journal.asked[key] = None
+        await self._task.save(self.journal)
         return {sent_as[key]: response for key, response in responses.items()}
 
     def _check_carrier(self) -> None:
@@ -373,11 +389,16 @@ class LongConversation(Conversation):
 
 
 class _Asked(NamedTuple):
-    """A question of a handler, its number and its digest, and its wire form."""
+    """A question of a handler, its number and its digest, and its wire form.
+
+    Attributes:
+        nth: Which of those in the same words it is, from 0.
+    """
 
     key: str
     position: int
     mark: str
+    nth: int
     question: Question[Any]
     request: dict[str, Any]
 

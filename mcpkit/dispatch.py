@@ -34,6 +34,7 @@ from mcpkit.errors import (
 from mcpkit.logs import LogHandler, followed
 from mcpkit.methods.common import (
     check_extension,
+    check_result_type,
     invalid_params,
     read_cursor,
     read_view,
@@ -107,6 +108,9 @@ Reply: TypeAlias = Response | Accepted
 Serve: TypeAlias = Callable[[Server, Context], Coroutine[Any, Any, Result | Encoded]]
 
 _ACCEPTED: Final = Accepted()
+
+_OPEN: Final = frozenset({"raw", "wire"})
+"""The kinds of results that may have a `resultType` of an extension."""
 
 
 async def handle_request(
@@ -303,6 +307,11 @@ async def _answer(app: Server, context: Context, *, cleans_up: bool) -> Reply:
             method = _admit(app, context)
             serve = SERVED_BY.get(context.method, _extended)
             if method.listing:
+                kept = _kept(app, context, method)
+                if kept is not None:
+                    context.outcome = kept
+                    encoded = jsonrpc.encode_response(context.request_id, kept)
+                    return Response(200, encoded)
                 serve = _listed
         work = serve(app, context)
         try:
@@ -317,11 +326,19 @@ async def _answer(app: Server, context: Context, *, cleans_up: bool) -> Reply:
     except Exception as error:  # noqa: BLE001  # one request never ends another
         await abandon(context, error)
         return _stopped_with(error, context)
+    if context.cleanup is None and context.opened is None:
+        return Response(200, body)
+    return await _replied(app, context, body, cleans_up=cleans_up)
+
+
+async def _replied(
+    app: Server, context: Context, body: bytes, *, cleans_up: bool
+) -> Reply:
+    """Return a reply after which something is to be done, or to be known."""
     if context.cleanup is not None:
         return await _ending(body, context.cleanup, cleans_up=cleans_up)
-    if context.opened is not None:
-        return _opening(body, app, context, context.opened)
-    return Response(200, body)
+    assert context.opened is not None  # noqa: S101  # or there is nothing to do
+    return _opening(body, app, context, context.opened)
 
 
 async def _through(app: Server, context: Context) -> Result:
@@ -363,7 +380,11 @@ async def _served(app: Server, context: Context) -> Result:
 
 async def _extended(app: Server, context: Context) -> Result:
     """Run the method of an extension."""
-    result = await app.served[context.method](context)
+    try:
+        result = await app.served[context.method](context)
+    # An exit ends its request alone.
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise RuntimeError(f"it wanted to exit: {error!r}") from error
     if isinstance(result, Result):
         return result
     if not isinstance(result, Mapping):
@@ -419,7 +440,7 @@ def _admit(app: Server, context: Context) -> Method:
         or not (method.capability is None or app.has(method.capability))
     ):
         raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
-    if method.extension is not None and context.revision.era == "modern":
+    if method.extension is not None and context.revision.era in method.negotiated:
         check_extension(context, method.extension)
     if not is_object(context.params):
         raise invalid_params("Invalid params: params must be an object")
@@ -435,24 +456,30 @@ def _view(app: Server, context: Context, method: Method) -> None:
         context.view = read_view(app, context)
 
 
-async def _listed(app: Server, context: Context) -> Encoded:
-    """Return an answer that follows from the registry alone, encoded once."""
-    method = METHODS[context.method]
-    registry = app.registry
-    answers = registry.answers
+def _kept(app: Server, context: Context, method: Method) -> Encoded | None:
+    """Return an answer that follows from the registry alone, if it was encoded."""
     _view(app, context, method)
+    answers = app.registry.answers
     key = (context.revision.version, method.name, context.after, context.view)
     encoded = answers.get(key)
-    if encoded is None:
-        result = await SERVED_BY[method.name](app, context)
-        shaped = _shape(app, context, result)
-        encoded = answers[key] = jsonrpc.encode_result(shaped)
-    if registry.guards:
+    if encoded is not None and app.registry.guards:
         # As many views as there are callers: those asked for last are kept.
         answers.pop(key, None)
         answers[key] = encoded
-        if len(answers) > MAX_ANSWERS:
-            answers.pop(next(iter(answers)), None)
+    return encoded
+
+
+async def _listed(app: Server, context: Context) -> Encoded:
+    """Encode an answer that follows from the registry alone, and keep it."""
+    registry = app.registry
+    # Emptied by a change that is made while the answer is worked out.
+    answers = registry.answers
+    result = await SERVED_BY[context.method](app, context)
+    encoded = jsonrpc.encode_result(_shape(app, context, result))
+    key = (context.revision.version, context.method, context.after, context.view)
+    answers[key] = encoded
+    if registry.guards and len(answers) > MAX_ANSWERS:
+        answers.pop(next(iter(answers)), None)
     return encoded
 
 
@@ -486,6 +513,8 @@ def _fill(
 
 
 def _shape(app: Server, context: Context, result: Result) -> dict[str, Any]:
+    if result.kind in _OPEN:
+        check_result_type(app, context, result)
     if context.revision.era == "legacy":
         return legacy.shape(result, revision=context.revision)
     options = app.options

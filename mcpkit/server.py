@@ -234,10 +234,11 @@ class Server(Toolbox):
         advertised = {
             extension.identifier: extension.settings
             for extension in self.extensions.values()
-            if extension.advertised
+            if extension.advertised and era in extension.eras
         }
-        if advertised and "extensions" not in custom:
-            custom["extensions"] = advertised
+        given = custom.get("extensions", {})
+        if advertised and given is not None:
+            custom["extensions"] = {**advertised, **given}
         return server_capabilities(registered, era, custom=custom)
 
     def add_extension(self, extension: Extension) -> None:
@@ -338,13 +339,18 @@ class Server(Toolbox):
         self.bus.tell("changed", kind)
 
     def converse(
-        self, context: Context, journal: Journal | None = None
+        self, context: Context, journal: Journal | None = None, *, first: int = 0
     ) -> Conversation:
-        """Begin a conversation with the client of a request, or go on with one."""
+        """Begin a conversation with the client of a request, or go on with one.
+
+        Args:
+            context: The request.
+            journal: What was asked, answered and kept before.
+            first: The number of the first question.
+        """
         kind = Conversation if context.task is None else LongConversation
-        return kind(
-            context, self.questions, self.threads, self.options.ask_seconds, journal
-        )
+        seconds = self.options.ask_seconds
+        return kind(context, self.questions, self.threads, seconds, journal, first)
 
     async def log_threshold(self, context: Context) -> str | None:
         """Return the lowest level of log messages that a client is to be sent."""

@@ -1,7 +1,7 @@
 """What an extension is: an identifier, settings, methods, results and notifications.
 
     installed     the app has it: its methods are known
-    advertised    `server/discover` names it, with its settings
+    advertised    the server's capabilities name it, with its settings
     negotiated    the client of a request declared it too
 
 A method of an extension that a client did not declare is refused with -32021, and the
@@ -19,7 +19,7 @@ from mcpkit.context import Context
 from mcpkit.errors import SetupError
 from mcpkit.protocol.methods import METHODS, Method
 from mcpkit.protocol.results import Result
-from mcpkit.protocol.versions import Era
+from mcpkit.protocol.versions import ERAS, Era
 from mcpkit.signature import is_async
 
 Serve: TypeAlias = Callable[[Context], Awaitable[Result | Mapping[str, Any]]]
@@ -41,7 +41,11 @@ _OWN_FILTERS: Final = frozenset(
 
 
 class Filter(Protocol):
-    """A member of the filter of `subscriptions/listen`: what may be followed by it."""
+    """A member of the filter of `subscriptions/listen`: what may be followed by it.
+
+    A stream begins with how things stand: `message` is called once for each topic when
+    it opens, and after each change that `app.subscriptions.told` tells of.
+    """
 
     async def read(self, context: Context, value: Any) -> Collection[str]:
         """Return the topics that a client may follow, of those that it asks for.
@@ -51,7 +55,7 @@ class Filter(Protocol):
         """
 
     async def message(self, context: Context, topic: str) -> dict[str, Any] | None:
-        """Return the notification of a change; `None` when there is nothing to tell."""
+        """Return the notification of a topic; `None` when there is nothing to tell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +67,14 @@ class ExtensionMethod:
             members of one.
         named_by: The member of `params` that the `Mcp-Name` header mirrors.
         eras: The eras that have it.
+        negotiated: The eras in which it is there only for clients that declared the
+            extension: with each modern request, or with their legacy session.
     """
 
     serve: Serve
     named_by: str | None = None
-    eras: frozenset[Era] = frozenset({"modern"})
+    eras: frozenset[Era] = ERAS
+    negotiated: frozenset[Era] = ERAS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +98,8 @@ class Extension:
             `ExtensionMethod`.
         result_types: The `resultType`s of its results, which `Result.wire` carries.
         filters: The members that the filter of `subscriptions/listen` has by it.
-        advertised: `server/discover` names it.
+        advertised: The server's capabilities name it.
+        eras: The eras in which they do. By default both, as SEP-2133 has it.
 
     Raises:
         SetupError: One of them can't work.
@@ -103,6 +111,7 @@ class Extension:
     result_types: frozenset[str] = frozenset()
     filters: Mapping[str, Filter] = field(default_factory=dict)
     advertised: bool = True
+    eras: frozenset[Era] = ERAS
 
     def __post_init__(self) -> None:
         what = f"extension {self.identifier!r}"
@@ -133,6 +142,7 @@ class Extension:
                 eras=method.eras,
                 named_by=method.named_by,
                 extension=self.identifier,
+                negotiated=method.negotiated,
             )
             for name, method in self._methods()
         ]

@@ -8,14 +8,20 @@
 A caller sees the tasks of its principal, or of its session. One that has neither can
 ask for a task whose id it knows, and lists none.
 
+What a task asks goes to whoever waits for its result, and can answer it. If several
+do, the first answer counts, and the others are told that it is not waited for any more.
+
+How far a task has come is in its `statusMessage`, and is not notified: the worker that
+runs it need not be the one where its client waits.
+
 Spec 2025-11-25, basic/utilities/tasks.
 """
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, Final, Protocol
 
+from mcpkit.asking import RefusedError
 from mcpkit.components import Tool
 from mcpkit.context import Context
 from mcpkit.errors import INVALID_REQUEST, METHOD_NOT_FOUND, AnswerError, ProtocolError
@@ -31,7 +37,10 @@ RELATED: Final = "io.modelcontextprotocol/related-task"
 """The key of `_meta` that says which task a message is about."""
 
 PAGE: Final = 100
-"""How many tasks an answer to `tasks/list` has."""
+"""How many tasks an answer to `tasks/list` has, unless the app has pages."""
+
+_LONGEST_MS: Final = 2**53
+"""More than that, in milliseconds, no client can mean: it is 285,000 years."""
 
 
 class Host(Protocol):
@@ -79,9 +88,9 @@ class LegacyTasks:
             ProtocolError: -32602, what it asks for is malformed.
         """
         ttl = object_param(context.params, "task").get("ttl")
-        if ttl is not None and (type(ttl) not in (int, float) or ttl < 0):
-            raise invalid_params("Invalid params: task.ttl must be a number")
-        seconds = None if ttl is None else ttl / 1000
+        if ttl is not None and (type(ttl) not in (int, float) or not ttl >= 0):
+            raise invalid_params("Invalid params: task.ttl must be a number, 0 or more")
+        seconds = None if ttl is None else min(ttl, _LONGEST_MS) / 1000
         record = await self._host.start(context, tool, ttl=seconds)
         return Result.wire({"task": state_of(record)})
 
@@ -103,11 +112,12 @@ class LegacyTasks:
                 after, _ = self._server.open("cursor", binding, cursor)
             except SealError as error:
                 raise invalid_params("Invalid cursor") from error
-        found = await self._host.store.owned(owner, after, PAGE + 1)
-        page = found[:PAGE]
+        size = self._server.options.page_size or PAGE
+        found = await self._host.store.owned(owner, after, size + 1)
+        page = found[:size]
         following = None
-        if len(found) > PAGE:
-            key = page[-1].task_id
+        if len(found) > size:
+            key = page[-1].key
             following = self._server.seal("cursor", binding, key, dated=False)
         tasks = [state_of(record) for record in page]
         return Result.wire(without_none({"tasks": tasks, "nextCursor": following}))
@@ -120,17 +130,13 @@ class LegacyTasks:
         """
         _check(context)
         record: TaskRecord | None = await self._host.find(context)
-        asking: set[str] = set()
-        questions: set[asyncio.Task[None]] = set()
+        asking = _Asking(self._server, self._host, context)
         try:
             while record is not None and record.status not in TERMINAL:
-                for key in record.asked.keys() - asking:
-                    asking.add(key)
-                    questions.add(asyncio.create_task(self._ask(context, record, key)))
+                asking.follow(record)
                 record = await self._host.wait(record.task_id, record.revision)
         finally:
-            for question in questions:
-                question.cancel()
+            await asking.end()
         if record is None:
             raise invalid_params("Task not found")
         return self._ended(record)
@@ -146,19 +152,8 @@ class LegacyTasks:
         try:
             return Result.wire(state_of(await self._host.end(record.task_id)))
         except KeyError as error:
-            raise invalid_params("The task has ended already") from error
-
-    async def _ask(self, context: Context, record: TaskRecord, key: str) -> None:
-        """Ask the client what a task asks, on the stream of its request."""
-        request = record.asked[key]
-        params = request.get("params", {})
-        meta = {**params.get("_meta", {}), RELATED: {"taskId": record.task_id}}
-        sent = {**request, "params": {**params, "_meta": meta}}
-        conversation = self._server.converse(context)
-        # Whoever waits for the result next is asked again.
-        with suppress(AnswerError):
-            responses = await conversation.carry({key: sent})
-            await self._host.take_answers(record.task_id, responses)
+            fault = "The task can't be cancelled: it has ended"
+            raise invalid_params(fault) from error
 
     def _ended(self, record: TaskRecord) -> Result:
         if record.status == "cancelled" or record.result is None:
@@ -179,19 +174,89 @@ class LegacyTasks:
         return result
 
 
+class _Asking:
+    """What one request for a result asks its client, as long as it waits.
+
+    Args:
+        server: The app.
+        host: Its tasks.
+        context: The request.
+    """
+
+    def __init__(self, server: Server, host: Host, context: Context) -> None:
+        self._server = server
+        self._host = host
+        self._context = context
+        self._questions: dict[str, asyncio.Task[None]] = {}
+        self._answered: set[str] = set()
+
+    def follow(self, record: TaskRecord) -> None:
+        """Ask what a task asks by now, and withdraw what it asks no more."""
+        for key, question in self._questions.items():
+            if key not in record.asked and key not in self._answered:
+                question.cancel()
+        for key in record.asked.keys() - self._questions.keys():
+            question = asyncio.create_task(self._ask(record, key))
+            self._questions[key] = question
+
+    async def end(self) -> None:
+        """Withdraw what is asked still, and wait until the client is told."""
+        for key, question in self._questions.items():
+            if key not in self._answered:
+                question.cancel()
+        outcomes = await asyncio.gather(
+            *self._questions.values(), return_exceptions=True
+        )
+        for error in outcomes:
+            if isinstance(error, Exception):
+                what = "an answer to a task can't be kept"
+                self._server.fault(self._context, what, error)
+
+    async def _ask(self, record: TaskRecord, key: str) -> None:
+        """Ask the client what a task asks, on the stream of its request."""
+        request = record.asked[key]
+        params = request.get("params", {})
+        meta = {**params.get("_meta", {}), RELATED: {"taskId": record.task_id}}
+        sent = {**request, "params": {**params, "_meta": meta}}
+        conversation = self._server.converse(self._context)
+        try:
+            answers = await conversation.carry({key: sent})
+        except RefusedError as error:
+            answers = {key: {"error": {"message": error.reason}}}
+        # It is not this client that can answer, or not this time. Whoever waits for
+        # the result next is asked again.
+        except (AnswerError, ProtocolError):
+            return
+        self._answered.add(key)
+        await self._host.take_answers(record.task_id, answers)
+
+
 def state_of(record: TaskRecord) -> dict[str, Any]:
-    """Return the state of a task, as 2025-11-25 has it."""
-    optional = without_none(
-        {"statusMessage": record.message, "pollInterval": record.poll_ms}
-    )
+    """Return the state of a task, as 2025-11-25 has it.
+
+    There a task has failed when its tool tells of a fault. In the modern era it has
+    completed then, and so it is kept.
+    """
+    status, message = record.status, record.message
+    if record.result is not None and record.result.get("isError"):
+        status, message = "failed", _fault(record.result) or message
+    optional = without_none({"statusMessage": message, "pollInterval": record.poll_ms})
     return {
         "taskId": record.task_id,
-        "status": record.status,
+        "status": status,
         "createdAt": timestamp(record.created),
         "lastUpdatedAt": timestamp(record.updated),
         "ttl": None if record.ttl is None else round(record.ttl * 1000),
         **optional,
     }
+
+
+def _fault(result: Mapping[str, Any]) -> str | None:
+    """Return what a result that tells of a fault says, if it has a text."""
+    texts = (
+        block["text"] for block in result["content"] if block.get("type") == "text"
+    )
+    return next(texts, None)
 
 
 def _check(context: Context) -> None:

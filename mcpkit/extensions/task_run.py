@@ -72,8 +72,8 @@ class TaskRun:
         """
         while True:
             record = self.record
-            if record.status in TERMINAL:
-                raise LostError(f"the task {record.task_id} has ended")
+            if record.status in TERMINAL or not record.worker:
+                raise LostError(f"the task {record.task_id} is over here")
             edited = edit(record)
             is_seen = is_seen_in(record, edited)
             if is_seen:

@@ -52,7 +52,11 @@ def detailed(record: TaskRecord) -> dict[str, Any]:
     if inline is None:
         return wire(record)
     member, name = inline
-    return {**wire(record), member: getattr(record, name)}
+    value = getattr(record, name)
+    if member == "result":
+        # It is all that the request would have been answered with.
+        value = {"resultType": "complete", **value}
+    return {**wire(record), member: value}
 
 
 def timestamp(seconds: float) -> str:

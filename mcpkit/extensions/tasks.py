@@ -16,32 +16,43 @@ Spec ext-tasks, specification/draft/tasks.
 """
 
 import asyncio
-import json
+import os
 import secrets
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from mcpkit.components import Tool
 from mcpkit.context import Context
-from mcpkit.errors import INTERNAL_ERROR, SERVER_ERROR, UNSET, ProtocolError, SetupError
+from mcpkit.errors import (
+    INTERNAL_ERROR,
+    SERVER_ERROR,
+    UNSET,
+    ProtocolError,
+    SetupError,
+    ToolError,
+)
 from mcpkit.extensions.base import Extension, ExtensionMethod, Serve
 from mcpkit.extensions.legacy_tasks import LegacyTasks
-from mcpkit.extensions.task_run import LostError, TaskRun
+from mcpkit.extensions.task_run import LostError, TaskRun, is_seen_in
 from mcpkit.extensions.task_wire import IDENTIFIER, detailed, wire
 from mcpkit.methods.common import (
     check_extension,
+    check_result_type,
     internal_error,
     invalid_params,
     string_param,
 )
-from mcpkit.methods.tools import call_tool
+from mcpkit.methods.tools import call_tool, first_question
 from mcpkit.protocol.inputs import Journal
-from mcpkit.protocol.jsonrpc import encode_result, is_object, notification
-from mcpkit.protocol.results import Result
+from mcpkit.protocol.jsonrpc import is_object, notification
+from mcpkit.protocol.modern import own_meta, sendable
+from mcpkit.protocol.results import Result, normalize
 from mcpkit.protocol.versions import ERAS, REVISIONS, Era
 from mcpkit.server import Server, logger
 from mcpkit.stores.base import TERMINAL, Status, TaskRecord, TaskStore
@@ -54,6 +65,12 @@ SWEEP_EVERY: Final = 5.0
 TICK: Final = 1.0
 """How often, in seconds, a worker looks at the tasks that it runs, at most."""
 
+KEPT_SECONDS: Final = 60.0
+"""How long, in seconds, a task is kept that has failed for want of time."""
+
+STOP_SECONDS: Final = 5.0
+"""How long, in seconds, tasks are waited for that are stopped with their worker."""
+
 _BATCH: Final = 100
 """How many tasks are swept at once."""
 
@@ -62,6 +79,11 @@ _FILTER: Final = "taskIds"
 _MODERN: Final[frozenset[Era]] = frozenset({"modern"})
 _LEGACY: Final[frozenset[Era]] = frozenset({"legacy"})
 _SHUT_DOWN: Final = ProtocolError(INTERNAL_ERROR, "The server was shut down")
+_INTERRUPTED: Final = ProtocolError(INTERNAL_ERROR, "The server was interrupted")
+_TOO_LONG: Final = ProtocolError(INTERNAL_ERROR, "The task took too long")
+
+_NOBODY: Final = ""
+"""Who runs a task that its worker left for others: it is abandoned at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +136,15 @@ class Tasks:
         self._lease = lease
         self._max_running = max_running
         self._max_per_caller = max_per_caller
-        self._worker = secrets.token_urlsafe(16)
+        self._named: tuple[int, str] | None = None
+        self._beginning = 0
         self._runs: dict[str, TaskRun] = {}
         self._server: Server
-        self._timer: asyncio.TimerHandle | None = None
-        self._keeping: asyncio.Task[None] | None = None
+        self._timers: WeakKeyDictionary[
+            asyncio.AbstractEventLoop, asyncio.TimerHandle
+        ] = WeakKeyDictionary()
+        self._helping: set[asyncio.Task[None]] = set()
+        self._outside = copy_context()
         self._swept = 0.0
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
 
@@ -128,6 +154,8 @@ class Tasks:
         Raises:
             SetupError: The app has it already.
         """
+        if server.task_host is not None or hasattr(self, "_server"):
+            raise SetupError("Tasks are those of one app, and an app has them once")
         self._server = server
         legacy = LegacyTasks(server, self)
         self._legacy = legacy
@@ -144,12 +172,13 @@ class Tasks:
                 identifier=IDENTIFIER,
                 methods={
                     f"tasks/{name}": ExtensionMethod(
-                        serve=serve, named_by="taskId", eras=eras
+                        serve=serve, named_by="taskId", eras=eras, negotiated=_MODERN
                     )
                     for name, (serve, eras) in methods.items()
                 },
                 result_types=frozenset({"task"}),
                 filters={_FILTER: self},
+                eras=_MODERN,
             )
         )
         server.bus.on("task", self._told)
@@ -194,33 +223,74 @@ class Tasks:
         return record
 
     async def _begin(self, context: Context, record: TaskRecord) -> None:
-        owner = record.owner
-        if len(self._runs) >= self._max_running or (
-            owner is not None and await self.store.count(owner) >= self._max_per_caller
-        ):
-            raise ProtocolError(SERVER_ERROR, "Too many tasks")
-        await self.store.add(record)
+        if len(self._runs) + self._beginning >= self._max_running:
+            raise _too_many()
+        self._beginning += 1
+        try:
+            await self._add(context, record)
+        finally:
+            self._beginning -= 1
         self._start(record, context.principal, context)
+
+    async def _add(self, context: Context, record: TaskRecord) -> None:
+        """Keep a new task.
+
+        Raises:
+            ProtocolError: -32000, its caller has too many; -32603, it can't be kept.
+        """
+        owner = record.owner
+        try:
+            count = 0 if owner is None else await self.store.count(owner)
+            admitted = count < self._max_per_caller
+            if admitted:
+                await self.store.add(record)
+        # Nobody is told of a task that is not there.
+        except Exception as error:
+            self._server.fault(context, "a task can't be kept", error)
+            raise internal_error() from error
+        if not admitted:
+            raise _too_many()
 
     async def create(self, context: Context, *, message: str | None = None) -> Result:
         """Create a task that is done elsewhere, and return its handle.
 
         A handler that hands its work to a job system returns the handle, and gives
-        its `taskId` to the job: see `complete`, `fail` and `update`.
+        its id to the job: `handle.value["taskId"]`. The job calls `complete`, `fail`
+        and `update` in any process that has the app and shares its store.
+
+        Example:
+            >>> from mcpkit import App
+            >>> app = App("reports")
+            >>> @app.tool
+            ... async def report(year: int, ctx: Context) -> Result[str]:
+            ...     handle = await app.tasks.create(ctx, message="It waits its turn.")
+            ...     print("to the queue:", handle.value["taskId"], year)
+            ...     return handle
 
         Args:
             context: The request.
             message: How it stands, for people.
 
         Raises:
-            ProtocolError: -32021, the client has no tasks.
+            RuntimeError: The request is no call of a tool, or a task already.
+            ProtocolError: -32021, the client has no tasks; -32000, there are too
+                many; -32603, the task can't be kept, or the client is of a revision
+                that has no such handles.
         """
+        if context.method != "tools/call" or context.task is not None:
+            raise RuntimeError(
+                "app.tasks.create is for a call of a tool that is no task itself: "
+                "register the tool without task="
+            )
+        if context.era == "legacy":
+            raise ProtocolError(INTERNAL_ERROR, "Tasks require protocol 2026-07-28")
         check_extension(context, IDENTIFIER)
         tool = self._server.registry.tools[string_param(context.params, "name")]
         record = replace(
             self._record(context, tool, None), worker=None, lease=0.0, message=message
         )
-        await self.store.add(record)
+        await self._add(context, record)
+        self.keep_going()
         return Result.task(wire(record))
 
     async def handle(self, context: Context, result: Result) -> Result:
@@ -247,24 +317,41 @@ class Tasks:
             value: What the tool would have returned.
 
         Raises:
-            KeyError: There is no such task, or it has ended.
+            KeyError: There is no such task, or it has ended: its client may have
+                cancelled it.
             OutputError: The value does not match the tool's output schema.
+            ValueError: It has no JSON form, or is a question or another task.
         """
         record = await self._open(task_id)
-        tool = self._server.registry.tools[record.request["params"]["name"]]
-        result = tool.returns.result(value)
-        await self._edit(task_id, lambda found: _completed(found, result))
+        tool = self._tool(record)
+        result = normalize(value) if tool is None else tool.returns.result(value)
+        if result.kind in ("input_required", "task"):
+            raise ValueError(f"a task does not end with a result of {result.kind!r}")
+        await self._elsewhere(task_id, partial(_completed, result=result))
 
-    async def fail(self, task_id: str, error: ProtocolError | str) -> None:
+    async def fail(self, task_id: str, error: Exception | str) -> None:
         """Let a task fail that was done elsewhere.
+
+        Args:
+            task_id: Its id.
+            error: What the tool would have raised. A text stands for a `ToolError`,
+                which the model reads. So it does of any other exception that the
+                tool has failed, and no more. With a `ProtocolError` the request as
+                such has failed.
 
         Raises:
             KeyError: There is no such task, or it has ended.
         """
-        if isinstance(error, str):
-            error = ProtocolError(INTERNAL_ERROR, error)
-        fault = error
-        await self._edit(task_id, lambda found: _failed(found, fault))
+        if isinstance(error, ProtocolError):
+            edit = partial(_failed, error=sendable(error))
+        elif isinstance(error, (str, ToolError)):
+            edit = partial(_completed, result=Result.error(str(error)))
+        else:
+            name = (await self._open(task_id)).request["params"]["name"]
+            logger.error("tool %r failed elsewhere", name, exc_info=error)
+            told = Result.error(f"Tool {name} failed")
+            edit = partial(_completed, result=told)
+        await self._elsewhere(task_id, edit)
 
     async def update(self, task_id: str, message: str) -> None:
         """Say how a task stands that is done elsewhere.
@@ -272,24 +359,35 @@ class Tasks:
         Raises:
             KeyError: There is no such task, or it has ended.
         """
-        await self._edit(task_id, lambda found: replace(found, message=message))
+        await self._elsewhere(task_id, lambda found: replace(found, message=message))
 
     async def stop(self) -> None:
-        """Leave the tasks of this worker, as it is about to end.
+        """Stop the tasks of this worker, as it is about to end.
 
         Those that are resumable are free for others at once; the others have failed.
         """
-        if self._timer is not None:
-            self._timer.cancel()
-        for run in tuple(self._runs.values()):
-            try:
-                if run.record.resumable:
-                    await run.change(lambda record: replace(record, lease=0.0))
-                else:
-                    await run.change(partial(_failed, error=_SHUT_DOWN))
-            except LostError:
-                pass
+        timer = self._timers.pop(asyncio.get_running_loop(), None)
+        if timer is not None:
+            timer.cancel()
+        runs = tuple(self._runs.values())
+        for run in runs:
             run.cancel()
+        works = [run.work for run in runs]
+        if works:
+            await asyncio.wait(works, timeout=STOP_SECONDS)
+        for run in runs:
+            await self._leave(run)
+
+    async def _leave(self, run: TaskRun) -> None:
+        try:
+            await run.change(_left)
+        except LostError:
+            # It came to its end.
+            pass
+        # Its lease runs out then.
+        except Exception as error:  # noqa: BLE001
+            what = f"the task {run.record.task_id} can't be left"
+            self._server.fault(run.context, what, error)
 
     # The methods.
 
@@ -359,9 +457,9 @@ class Tasks:
         """
         task_id = string_param(context.params, "taskId")
         record = await self.store.get(task_id)
-        if record is None or record.owner != owner_of(context):
+        if record is None or is_expired(record) or record.owner != owner_of(context):
             raise invalid_params("Task not found")
-        self._keep_going()
+        self.keep_going()
         return record
 
     # What may be followed.
@@ -372,10 +470,11 @@ class Tasks:
             raise invalid_params("Invalid params: taskIds must be an array of strings")
         owner = owner_of(context)
         found = {task_id: await self.store.get(task_id) for task_id in value}
+        self.keep_going()
         return [
             task_id
             for task_id, record in found.items()
-            if record is not None and record.owner == owner
+            if record and record.owner == owner and not is_expired(record)
         ]
 
     async def message(self, context: Context, topic: str) -> dict[str, Any] | None:
@@ -386,6 +485,14 @@ class Tasks:
         return notification("notifications/tasks", detailed(record))
 
     # Running.
+
+    @property
+    def _worker(self) -> str:
+        """The name of this worker, which is not that of the one it was forked from."""
+        pid = os.getpid()
+        if self._named is None or self._named[0] != pid:
+            self._named = (pid, secrets.token_urlsafe(16))
+        return self._named[1]
 
     def _record(
         self, context: Context, tool: Tool, journal: Journal | None
@@ -428,9 +535,8 @@ class Tasks:
     def _start(
         self, record: TaskRecord, principal: Any, origin: Context | None
     ) -> None:
-        run = TaskRun(record, self.store, self._changed)
         request = record.request
-        run.context = Context(
+        context = Context(
             request_id="" if origin is None else origin.request_id,
             method=record.method,
             params=request["params"],
@@ -441,34 +547,45 @@ class Tasks:
             session=None if origin is None else origin.session,
             scope=None if origin is None else origin.scope,
         )
-        run.context.task = run
-        if record.journal is not None:
-            journal = Journal.load(record.journal)
-            run.context.conversation = self._server.converse(run.context, journal)
+        run = TaskRun(record, self.store, context, self._changed)
+        context.task = run
+        context.conversation = self._server.converse(
+            context,
+            None if record.journal is None else Journal.load(record.journal),
+            first=first_question(self._tool(record)),
+        )
         self._server.bus.join()
         self._runs[record.task_id] = run
         run.work = asyncio.get_running_loop().create_task(self._run(run))
-        self._keep_going()
+        self.keep_going()
 
     async def _run(self, run: TaskRun) -> None:
         """Run a task to its end, and write what it came to."""
         context = run.context
-        assert context is not None  # noqa: S101  # `_start` has set it
         try:
-            edit = await self._outcome(run, context)
-            await run.change(edit)
+            edit = await self._outcome(run)
+            run.end()
+            await self._finish(run, edit)
         except LostError as error:
             logger.warning("%s", error)
         finally:
-            del self._runs[run.record.task_id]
+            run.end()
+            if self._runs.get(run.record.task_id) is run:
+                del self._runs[run.record.task_id]
             if context.cleanup is not None:
                 await context.cleanup.finish()
 
-    async def _outcome(
-        self, run: TaskRun, context: Context
-    ) -> Callable[[TaskRecord], TaskRecord]:
+    async def _outcome(self, run: TaskRun) -> Callable[[TaskRecord], TaskRecord]:
+        """Return how the record of a task changes by what its handler came to.
+
+        Raises:
+            CancelledError: It was stopped, and not by its client.
+        """
+        context = run.context
         try:
             result = await call_tool(self._server, context)
+            check_result_type(self._server, context, result)
+            return partial(_completed, result=result)
         except ProtocolError as error:
             fault = error
         except asyncio.CancelledError:
@@ -477,38 +594,73 @@ class Tasks:
                 raise
             task.uncancel()
             return _cancelled
-        except LostError:
-            raise
         except Exception as error:  # noqa: BLE001  # one task never ends another
-            logger.error("the task %s failed", run.record.task_id, exc_info=error)
-            fault = ProtocolError(INTERNAL_ERROR, "Internal error")
-        else:
-            return lambda record: _completed(record, result)
-        return lambda record: _failed(record, fault)
+            self._server.fault(context, f"the task {run.record.task_id} failed", error)
+            fault = internal_error()
+        return partial(_failed, error=_sendable(context, fault))
+
+    async def _finish(
+        self, run: TaskRun, edit: Callable[[TaskRecord], TaskRecord]
+    ) -> None:
+        """Write what a task came to. A store that is out of order is waited for.
+
+        Raises:
+            LostError: The task is another worker's, or has ended.
+        """
+        while True:
+            try:
+                return await run.change(edit)
+            except LostError:
+                raise
+            except ValueError as error:
+                what = f"what the task {run.record.task_id} came to has no JSON form"
+                self._server.fault(run.context, what, error)
+                edit = partial(_failed, error=internal_error())
+            except Exception as error:  # noqa: BLE001  # what was done is not lost
+                what = f"the end of the task {run.record.task_id} can't be kept yet"
+                self._server.fault(run.context, what, error)
+                await asyncio.sleep(TICK)
 
     def _wake(self, task_id: str) -> None:
-        for told in self._waiting.get(task_id, ()):
-            if not told.done():
-                told.set_result(None)
+        for told in tuple(self._waiting.get(task_id, ())):
+            # Nobody is left in a loop that is closed.
+            with suppress(RuntimeError):
+                told.get_loop().call_soon_threadsafe(_settle, told)
 
-    def _changed(self, task_id: str) -> None:
-        self._wake(task_id)
-        self._server.subscriptions.told(Topic(_FILTER, task_id))
-        self._server.bus.tell("task", task_id)
+    def _changed(self, record: TaskRecord, *, is_seen: bool = True) -> None:
+        """Tell all workers that a task was changed, from any thread."""
+        self._wake(record.task_id)
+        self._server.bus.tell("task", [record.task_id, record.revision, is_seen])
 
-    def _told(self, task_id: str) -> None:
+    def _told(self, content: Any) -> None:
         """Take note that a task was changed, in whichever worker."""
-        self._server.subscriptions.told(Topic(_FILTER, task_id))
+        task_id, revision, is_seen = content
+        if is_seen:
+            self._server.subscriptions.told(Topic(_FILTER, task_id))
         self._wake(task_id)
         run = self._runs.get(task_id)
-        if run is not None:
-            asyncio.get_running_loop().create_task(self._read(run))
+        if run is not None and run.record.revision < revision:
+            self._do(self._note(run))
+
+    async def _note(self, run: TaskRun) -> None:
+        try:
+            await self._read(run)
+        # The lease is renewed later, and it is read again then.
+        except Exception as error:  # noqa: BLE001
+            what = f"the task {run.record.task_id} can't be read"
+            self._server.fault(run.context, what, error)
 
     async def _read(self, run: TaskRun) -> None:
         try:
             await run.read()
         except LostError:
             run.cancel()
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        # The event loop does not hold it.
+        self._helping.add(task)
+        task.add_done_callback(self._helping.discard)
 
     async def _edit(
         self, task_id: str, edit: Callable[[TaskRecord], TaskRecord]
@@ -520,13 +672,25 @@ class Tasks:
         """
         while True:
             record = await self._open(task_id)
-            edited = replace(edit(record), updated=time.time())
-            if await self.store.replace(edited, record.revision):
-                self._changed(task_id)
+            edited = edit(record)
+            if edited == record:
+                return record
+            if await self._replace(record, edited):
                 run = self._runs.get(task_id)
-                if run is not None:
+                if run and run.work.get_loop() is asyncio.get_running_loop():
                     await self._read(run)
                 return replace(edited, revision=record.revision + 1)
+
+    async def _replace(self, record: TaskRecord, edited: TaskRecord) -> bool:
+        """Write a task, unless somebody else has, and tell of it."""
+        is_seen = is_seen_in(record, edited)
+        if is_seen:
+            edited = replace(edited, updated=time.time())
+        if not await self.store.replace(edited, record.revision):
+            return False
+        written = replace(edited, revision=record.revision + 1)
+        self._changed(written, is_seen=is_seen)
+        return True
 
     async def _open(self, task_id: str) -> TaskRecord:
         record = await self.store.get(task_id)
@@ -534,20 +698,48 @@ class Tasks:
             raise KeyError(task_id)
         return record
 
+    async def _elsewhere(
+        self, task_id: str, edit: Callable[[TaskRecord], TaskRecord]
+    ) -> None:
+        """Change a task that is done elsewhere.
+
+        Raises:
+            KeyError: There is no such task, or it has ended.
+        """
+
+        def checked(record: TaskRecord) -> TaskRecord:
+            if record.worker is not None:
+                raise KeyError(task_id)
+            return edit(record)
+
+        await self._edit(task_id, checked)
+
+    def _tool(self, record: TaskRecord) -> Tool | None:
+        return self._server.registry.tools.get(record.request["params"]["name"])
+
     # Keeping.
 
-    def _keep_going(self) -> None:
+    def keep_going(self) -> None:
         """Look after tasks from now on, as long as the event loop runs."""
-        if self._timer is None:
-            self._wait()
-
-    def _wait(self) -> None:
         loop = asyncio.get_running_loop()
         delay = min(TICK, self._lease / 3) if self._runs else SWEEP_EVERY
-        self._timer = loop.call_later(delay, self._tick)
+        timer = self._timers.get(loop)
+        if timer is not None:
+            if timer.when() <= loop.time() + delay:
+                return
+            # It is about to be needed earlier than it was.
+            timer.cancel()
+        elif not self._swept:
+            delay = 0.0
+        self._wait(delay)
+
+    def _wait(self, delay: float) -> None:
+        loop = asyncio.get_running_loop()
+        # Not in the context of whoever came first.
+        self._timers[loop] = loop.call_later(delay, self._tick, context=self._outside)
 
     def _tick(self) -> None:
-        self._keeping = asyncio.get_running_loop().create_task(self._keep())
+        self._do(self._keep())
 
     async def _keep(self) -> None:
         try:
@@ -558,7 +750,8 @@ class Tasks:
         # The store is out of order: the next time may do.
         except Exception:  # noqa: BLE001
             logger.exception("tasks can't be looked after")
-        self._wait()
+        if asyncio.get_running_loop() in self._timers:
+            self._wait(min(TICK, self._lease / 3) if self._runs else SWEEP_EVERY)
 
     async def _renew(self) -> None:
         runs = dict(self._runs)
@@ -572,36 +765,28 @@ class Tasks:
 
     async def _sweep(self) -> None:
         now = time.time()
+        await self.store.remove_expired(now, _BATCH)
+        for record in await self.store.overdue(now, _BATCH):
+            failed = _failed(record, _TOO_LONG)
+            # Whoever looks again reads what became of it.
+            kept = now - record.created + KEPT_SECONDS
+            await self._replace(record, replace(failed, ttl=kept))
         for record in await self.store.abandoned(now, _BATCH):
             await self._take_over(record)
-        for record in await self.store.overdue(now, _BATCH):
-            expired = ProtocolError(INTERNAL_ERROR, "The task took too long")
-            await self.store.replace(_failed(record, expired), record.revision)
-            self._changed(record.task_id)
-        await self.store.remove_expired(now, _BATCH)
 
     async def _take_over(self, record: TaskRecord) -> None:
-        """Run a task again whose worker is gone, or let it fail."""
-        tool = self._server.registry.tools.get(record.request["params"]["name"])
-        if not record.resumable or tool is None:
-            gone = ProtocolError(INTERNAL_ERROR, "The server was interrupted")
-            if await self.store.replace(_failed(record, gone), record.revision):
-                self._changed(record.task_id)
-            return
-        if len(self._runs) >= self._max_running:
-            return
-        mine = replace(
-            record,
-            worker=self._worker,
-            lease=time.time() + self._lease,
-            status="working",
-            asked={},
-        )
-        if await self.store.replace(mine, record.revision):
-            identity = record.request["principal"]
-            scopes = frozenset(record.request["scopes"])
-            principal = None if identity is None else ResumedPrincipal(identity, scopes)
-            self._start(replace(mine, revision=record.revision + 1), principal, None)
+        """Run a task again whose worker is gone, or let it end."""
+        if record.cancelling:
+            await self._replace(record, _cancelled(record))
+        elif not record.resumable or self._tool(record) is None:
+            await self._replace(record, _failed(record, _INTERRUPTED))
+        elif len(self._runs) < self._max_running:
+            # What it asks stands: who answers now, answers what is asked again.
+            lease = time.time() + self._lease
+            mine = replace(record, worker=self._worker, lease=lease)
+            if await self._replace(record, mine):
+                mine = replace(mine, revision=record.revision + 1)
+                self._start(mine, _principal(record), None)
 
 
 def owner_of(context: Context) -> str | None:
@@ -613,12 +798,54 @@ def owner_of(context: Context) -> str | None:
     return None if session is None else f"session:{session.id}"
 
 
+def is_expired(record: TaskRecord) -> bool:
+    """Whether a task has ended, and was kept for its time."""
+    is_over = record.ttl is not None and record.created + record.ttl <= time.time()
+    return is_over and record.status in TERMINAL
+
+
+def _principal(record: TaskRecord) -> ResumedPrincipal | None:
+    identity = record.request["principal"]
+    if identity is None:
+        return None
+    return ResumedPrincipal(identity, frozenset(record.request["scopes"]))
+
+
+def _too_many() -> ProtocolError:
+    return ProtocolError(SERVER_ERROR, "Too many tasks")
+
+
+def _left(record: TaskRecord) -> TaskRecord:
+    """Return the record of a task whose worker ends before it does."""
+    if record.cancelling:
+        return _cancelled(record)
+    if not record.resumable:
+        return _failed(record, _SHUT_DOWN)
+    return replace(record, worker=_NOBODY, lease=0.0)
+
+
+def _settle(told: asyncio.Future[None]) -> None:
+    if not told.done():
+        told.set_result(None)
+
+
+def _sendable(context: Context, error: ProtocolError) -> ProtocolError:
+    return sendable(error) if context.era == "modern" else error
+
+
 def _completed(record: TaskRecord, result: Result) -> TaskRecord:
-    members = json.loads(encode_result(result.members()))
-    if result.metadata:
-        members["_meta"] = {**members.get("_meta", {}), **result.metadata}
+    members = result.members()
+    meta = members.pop("_meta", None)
+    if result.metadata or is_object(meta):
+        members["_meta"] = own_meta(meta, result.metadata or {})
     return replace(
-        record, status="completed", result=members, asked={}, answered={}, journal=None
+        record,
+        status="completed",
+        message=None,
+        result=members,
+        asked={},
+        answered={},
+        journal=None,
     )
 
 
@@ -667,4 +894,11 @@ def _cancelling(record: TaskRecord) -> TaskRecord:
 
 
 def _cancelled(record: TaskRecord) -> TaskRecord:
-    return replace(record, status="cancelled", asked={}, answered={}, journal=None)
+    return replace(
+        record,
+        status="cancelled",
+        message=None,
+        asked={},
+        answered={},
+        journal=None,
+    )

@@ -198,6 +198,38 @@ def check_extension(context: Context, identifier: str) -> None:
         raise missing_capabilities_error({"extensions": {identifier: {}}})
 
 
+def check_result_type(server: Server, context: Context, result: Result) -> None:
+    """Refuse a result of a type that the client can't know.
+
+    Spec 2026-07-28, basic/index: ResultType.
+
+    Raises:
+        ProtocolError: -32021, the client did not declare the extension that has the
+            type; -32603, none has.
+    """
+    kind = result.value.get("resultType") if is_object(result.value) else None
+    if kind is None or kind == "complete":
+        return
+    owner = next(
+        (
+            extension.identifier
+            for extension in server.extensions.values()
+            if kind in extension.result_types
+        ),
+        None,
+    )
+    # A handle has a builder, which sees to it that the task is there.
+    if owner is None or kind == "task" or context.era == "legacy":
+        logger.error(
+            "%s: no result of the type %s can be sent: result_types of an Extension "
+            "names those of 2026-07-28",
+            context.method,
+            printable(kind),
+        )
+        raise internal_error()
+    check_extension(context, owner)
+
+
 def check_client(component: Component, context: Context) -> None:
     """Refuse a client that can't answer what the component can't do without.
 

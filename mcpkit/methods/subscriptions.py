@@ -70,6 +70,11 @@ async def listen(server: Server, context: Context) -> Result:
         with streaming(server.telemetry, context) as stream:
             news = News(server, context, subscription)
             await channel.send(context, acknowledged)
+            for topic in sorted(topics):
+                # What changed before it was followed is not told of again.
+                message = await news.standing(topic, request_id)
+                if message is not None:
+                    await channel.send(context, message)
             while (message := await news.next(request_id)) is not None:
                 await channel.send(context, message)
             stream.reason = subscription.reason
@@ -111,17 +116,23 @@ class News:
             if change.what == "uri" and self._may_read(change.name):
                 return notifications.resource_updated(change.name, request_id)
             if change.what == "topic":
-                message = await self._message(change)
+                topic = Topic(change.member, change.name)
+                message = await self.standing(topic, request_id)
                 if message is not None:
-                    return notifications.of_subscription(message, request_id)
+                    return message
         return None
 
-    async def _message(self, change: Change) -> dict[str, Any] | None:
-        """Return the notification of an extension, if it has one for the caller."""
-        found = _filter_of(self._server, change.member)
+    async def standing(
+        self, topic: Topic, request_id: RequestId
+    ) -> dict[str, Any] | None:
+        """Return the notification of how a topic of an extension stands, if any."""
+        found = _filter_of(self._server, topic.member)
         if found is None:
             return None
-        return await found[1].message(self.context, change.name)
+        message = await found[1].message(self.context, topic.name)
+        if message is None:
+            return None
+        return notifications.of_subscription(message, request_id)
 
     async def take(self, session: Session) -> list[dict[str, Any]] | None:
         """Return the notifications of all changes that wait; `None` at the end.
@@ -242,11 +253,18 @@ async def _read_topics(server: Server, context: Context) -> frozenset[Topic]:
             continue
         identifier, reader = found
         check_extension(context, identifier)
+        asked = wanted[member]
+        if isinstance(asked, list) and len(asked) > MAX_URIS:
+            raise _too_much()
         names = await reader.read(context, wanted[member])
         topics |= {Topic(member, name) for name in names}
     if len(topics) > MAX_URIS:
-        raise HTTPError(503, INTERNAL_ERROR, "The filter has too many members")
+        raise _too_much()
     return frozenset(topics)
+
+
+def _too_much() -> HTTPError:
+    return HTTPError(503, INTERNAL_ERROR, "The filter has too many members")
 
 
 def _filter_of(server: Server, member: str) -> tuple[str, Filter] | None:

@@ -37,6 +37,7 @@ from mcpkit.methods.common import (
 )
 from mcpkit.outputs import OutputError
 from mcpkit.protocol.headers import check_params
+from mcpkit.protocol.inputs import DECIDED
 from mcpkit.protocol.results import Result
 from mcpkit.server import Server, logger, printable
 
@@ -123,27 +124,36 @@ async def _becomes_task(server: Server, context: Context, tool: Tool) -> bool:
     """Whether a call becomes a task.
 
     Raises:
-        ProtocolError: -32021, only clients that have tasks may call the tool.
+        ProtocolError: -32601, a legacy client may not call the tool so.
         PausedError: The client is asked before it is told.
     """
     if server.task_host is None or context.task is not None:
         return False
     if context.era == "legacy":
         return check_support(context, tool)
-    if tool.task == "required":
-        check_extension(context, TASKS)
-    elif context.extension(TASKS) is None:
+    if context.extension(TASKS) is None:
         return False
     if not callable(tool.task):
         return True
     wanted = tool.task(context)
     if inspect.isawaitable(wanted):
         wanted = await wanted
-    if context.conversation is not None:
-        # The tool asks from its first question on.
-        journal = context.conversation.journal
-        context.conversation = server.converse(context, journal)
+    conversation = context.conversation
+    journal = None
+    if conversation is not None:
+        conversation.check()
+        journal = conversation.journal
+    # The tool asks from its first question on.
+    context.conversation = server.converse(context, journal, first=first_question(tool))
     return bool(wanted)
+
+
+def first_question(tool: Tool | None) -> int:
+    """Return the number of a tool's first question.
+
+    Those before it are of the function which tells whether a call becomes a task.
+    """
+    return DECIDED if tool is not None and callable(tool.task) else 0
 
 
 async def _begin_task(server: Server, context: Context, tool: Tool) -> Result:
@@ -208,9 +218,21 @@ def _find(server: Server, context: Context) -> tuple[Tool, dict[str, Any]]:
         check_scopes(tool, context)
     if tool.needs:
         check_client(tool, context)
-    if "task" in params and tool.task is None and server.task_host is not None:
-        check_support(context, tool)
+    if server.task_host is not None:
+        _check_tasks(context, tool)
     return tool, arguments
+
+
+def _check_tasks(context: Context, tool: Tool) -> None:
+    """Refuse a client that may not call a tool so, with a task or without.
+
+    Raises:
+        ProtocolError: -32021, it has to have tasks; -32601, the tool has none.
+    """
+    if context.era == "legacy" and "task" in context.params and tool.task is None:
+        check_support(context, tool)
+    elif tool.task == "required" and context.era == "modern":
+        check_extension(context, TASKS)
 
 
 async def _failed(

@@ -28,6 +28,9 @@ MAX_QUESTIONS: Final = 16
 MAX_TRIES: Final = 2
 """How often a question is asked again whose answer does not fit."""
 
+DECIDED: Final = 1000
+"""The number of a handler's first question, where others came before it was called."""
+
 INPUT_KINDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "elicitation/create": "elicitation",
@@ -187,6 +190,21 @@ class Journal:
         for key, asked in self.asked.items():
             if asked is not None and asked.position >= position:
                 self.asked[key] = None
+
+    def told_before(self, position: int, digest: str, nth: int) -> Any:
+        """Return what was answered to a question in the same words, before a position.
+
+        Args:
+            position: The number of the question from which on it does not count.
+            digest: That of the question.
+            nth: Which of those in the same words, from 0.
+        """
+        told = [
+            entry.response
+            for at, entry in sorted(self.entries.items())
+            if at < position and entry.digest == digest
+        ]
+        return told[nth] if nth < len(told) else None
 
     def record(self, position: int, digest: str, response: Mapping[str, Any]) -> None:
         """Record a response that fits its question."""

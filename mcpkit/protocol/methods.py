@@ -27,6 +27,7 @@ class Method:
         named_by: The member of `params` that the `Mcp-Name` header mirrors.
         notification: It is sent without an id, and never answered.
         extension: The identifier of the extension it belongs to, if any.
+        negotiated: The eras in which a client must have declared that.
         header: Its name, as a header has it.
     """
 
@@ -39,6 +40,7 @@ class Method:
     named_by: str | None = None
     notification: bool = False
     extension: str | None = None
+    negotiated: frozenset[Era] = ERAS
     header: bytes = field(init=False)
 
     def __post_init__(self) -> None:

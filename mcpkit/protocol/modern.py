@@ -106,7 +106,7 @@ def shape(
     shaped = {"resultType": result_type, **result.members()}
     meta = {}
     if result.metadata or "_meta" in shaped:
-        meta = _own_meta(shaped.pop("_meta", None), result.metadata or {})
+        meta = own_meta(shaped.pop("_meta", None), result.metadata or {})
     if server_info is not None:
         meta[SERVER_INFO] = server_info
     if meta:
@@ -121,7 +121,8 @@ def shape(
     return shaped
 
 
-def _own_meta(meta: object, added: Mapping[str, Any]) -> dict[str, Any]:
+def own_meta(meta: object, added: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `_meta` of a result: its own, what is added, and none of requests."""
     merged = {**meta, **added} if is_object(meta) else added
     return {key: value for key, value in merged.items() if key not in REQUEST_SCOPED}
 
