@@ -209,7 +209,7 @@ INVALID = [
         LATEST,
         "tasks/get",
         ok({"task": LEGACY_TASK}),
-        "property",
+        "Additional properties",
     ),
     ("tasks in 2025-06-18", MIDDLE, "tasks/list", ok({"tasks": []}), "has no tasks"),
     ("no ttlMs", MODERN, "tools/list", complete(tools=[]), "required property"),
