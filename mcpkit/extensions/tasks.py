@@ -172,7 +172,10 @@ class Tasks:
                 identifier=IDENTIFIER,
                 methods={
                     f"tasks/{name}": ExtensionMethod(
-                        serve=serve, named_by="taskId", eras=eras, negotiated=_MODERN
+                        serve=serve,
+                        named_by="taskId" if "modern" in eras else None,
+                        eras=eras,
+                        negotiated=_MODERN,
                     )
                     for name, (serve, eras) in methods.items()
                 },
