@@ -52,6 +52,18 @@ class PausedError(BaseException):
     """
 
 
+class RefusedError(AnswerError):
+    """A legacy client answered a question with an error.
+
+    Args:
+        reason: What the error says.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The client did not answer: {reason}")
+        self.reason = reason
+
+
 class Conversation:
     """The questions of one run of a handler, and what was kept of earlier ones.
 
@@ -286,11 +298,13 @@ class Conversation:
         except (AnswerError, asyncio.CancelledError):
             if sent_as is not None and not context.cancelled:
                 reason = "The answer is not waited for any more"
-                await channel.send(context, notifications.cancelled(sent_as, reason))
+                meta = request.get("params", {}).get("_meta")
+                withdrawn = notifications.cancelled(sent_as, reason, meta)
+                await channel.send(context, withdrawn)
             raise
         result = response.get("result")
         if not is_object(result):
-            raise AnswerError(f"The client did not answer: {_fault(response)}")
+            raise RefusedError(_fault(response))
         return result
 
     def _check_carrier(self) -> None:
@@ -342,6 +356,7 @@ class LongConversation(Conversation):
         Raises:
             ValueError: A request is malformed.
             ProtocolError: -32021, the client can't answer one.
+            AnswerError: A legacy client answered one with an error.
         """
         self._check_capabilities(requests)
         sent_as = {
@@ -349,7 +364,7 @@ class LongConversation(Conversation):
             for key, request in requests.items()
         }
         sent = {key: requests[named] for key, named in sent_as.items()}
-        responses = await self._task.ask(sent, self.journal)
+        responses = await self._ask_task(sent)
         for key in sent:
             # No key is used again once it was answered.
             self.journal.asked[key] = None
@@ -358,6 +373,21 @@ class LongConversation(Conversation):
 
     def _check_carrier(self) -> None:
         """A task can always be asked about."""
+
+    async def _ask_task(self, requests: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask under the keys of the journal, and return the responses by them.
+
+        Raises:
+            RefusedError: One of them is an error, in place of an answer.
+        """
+        responses = await self._task.ask(requests, self.journal)
+        errors = [it for it in responses.values() if is_object(it.get("error"))]
+        if errors:
+            for key in requests:
+                self.journal.asked[key] = None
+            await self._task.save(self.journal)
+            raise RefusedError(_fault(errors[0]))
+        return responses
 
     async def _ask_now(self, open_: list["_Asked"]) -> dict[str, Any]:
         """Ask all at once; what was not answered well is asked under another key."""
@@ -370,7 +400,7 @@ class LongConversation(Conversation):
                 if one.key not in answers
             }
             sent = {key: requests[one.key] for key, one in keys.items()}
-            responses = await self._task.ask(sent, self.journal)
+            responses = await self._ask_task(sent)
             fault = None
             for key, one in keys.items():
                 try:

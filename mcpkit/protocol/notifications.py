@@ -89,10 +89,18 @@ def of_subscription(
     return {**message, "params": {**params, "_meta": meta}}
 
 
-def cancelled(request_id: RequestId, reason: str) -> dict[str, Any]:
-    """Build the notification that nobody waits for a request any more."""
-    params = {"requestId": request_id, "reason": reason}
-    return notification("notifications/cancelled", params)
+def cancelled(
+    request_id: RequestId, reason: str, meta: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Build the notification that nobody waits for a request any more.
+
+    Args:
+        request_id: The id of the request.
+        reason: Why.
+        meta: The `_meta` of the request, which may tell what it is about.
+    """
+    params = {"_meta": meta, "requestId": request_id, "reason": reason}
+    return notification("notifications/cancelled", without_none(params))
 
 
 def _of_subscription(subscription: RequestId | None) -> dict[str, Any]:
