@@ -28,7 +28,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from mcpkit.components import Tool
-from mcpkit.context import Context
+from mcpkit.context import Context, Session
 from mcpkit.errors import (
     INTERNAL_ERROR,
     SERVER_ERROR,
@@ -81,6 +81,9 @@ _LEGACY: Final[frozenset[Era]] = frozenset({"legacy"})
 _SHUT_DOWN: Final = ProtocolError(INTERNAL_ERROR, "The server was shut down")
 _INTERRUPTED: Final = ProtocolError(INTERNAL_ERROR, "The server was interrupted")
 _TOO_LONG: Final = ProtocolError(INTERNAL_ERROR, "The task took too long")
+
+_SESSION: Final = ("id", "version", "capabilities", "expires")
+"""What is kept of a session, as its arguments come."""
 
 _NOBODY: Final = ""
 """Who runs a task that its worker left for others: it is abandoned at once."""
@@ -516,6 +519,7 @@ class Tasks:
                 "version": context.revision.version,
                 "principal": context.principal_id,
                 "scopes": sorted(context.scopes),
+                "session": _kept_session(context.session),
             },
             status="working",
             message=None,
@@ -547,7 +551,7 @@ class Tasks:
             host=self._server,
             principal=principal,
             headers=None if origin is None else origin.headers,
-            session=None if origin is None else origin.session,
+            session=_session(record) if origin is None else origin.session,
             scope=None if origin is None else origin.scope,
         )
         run = TaskRun(record, self.store, context, self._changed)
@@ -812,6 +816,20 @@ def _principal(record: TaskRecord) -> ResumedPrincipal | None:
     if identity is None:
         return None
     return ResumedPrincipal(identity, frozenset(record.request["scopes"]))
+
+
+def _kept_session(session: Session | None) -> Mapping[str, Any] | None:
+    """Return what is kept of a legacy session: what its client can be asked, too."""
+    if session is None:
+        return None
+    return {name: getattr(session, name) for name in _SESSION}
+
+
+def _session(record: TaskRecord) -> Session | None:
+    kept = record.request["session"]
+    if kept is None:
+        return None
+    return Session(*(kept[name] for name in _SESSION))
 
 
 def _too_many() -> ProtocolError:
