@@ -91,6 +91,7 @@ class Endpoint:
         self._guard = guard
         self._principal = principal
         self._lifespan = lifespan
+        self._replay = server.replay
         self._prepares = principal is not None or lifespan is not None
         self._max_body = max_body
         self._max_digits = len(str(max_body))
@@ -148,7 +149,7 @@ class Endpoint:
         except ProtocolError as error:
             reply: Reply = refuse(error, unread_era(headers, self._server))
             return _with_headers(reply, cors)
-        exchange = Exchange(receive, send, headers, cors, self._server.replay)
+        exchange = Exchange(receive, send, headers, cors, self._replay)
         try:
             reply = await dispatch(
                 message,
@@ -245,7 +246,7 @@ class Endpoint:
             if method == "DELETE":
                 await self._end(session)
                 return _with_headers(Response(200, b""), cors)
-            exchange = Exchange(receive, send, headers, cors, self._server.replay)
+            exchange = Exchange(receive, send, headers, cors, self._replay)
             await self._listen(scope, exchange, headers, principal, session)
         except HTTPError as error:
             raise _Refused(error.status, error.message, era="legacy") from error

@@ -111,13 +111,25 @@ async def call_tool(server: Server, context: Context) -> Result:
         return await _stopped(server, context, tool, arguments, error)
     if result.kind in _UNSETTLED:
         return await _settled(server, context, tool, arguments, result)
-    if _holds_null(result):
-        held = value.value if isinstance(value, Result) else value
-        warn_of_null(
-            f"tool {tool.name!r}",
-            held["structuredContent"] if result.kind == "raw" else held,
-        )
+    content = result.value if result.kind == "structured" else _content(result)
+    if b"null" in content:
+        _warn_of_null(tool, value)
     return result
+
+
+def _content(result: Result) -> bytes:
+    """Return the structured content of a result that has more, if it has any."""
+    content: bytes = b""
+    if result.kind == "raw":
+        content = result.value.get("structuredContent", b"")
+    return content
+
+
+def _warn_of_null(tool: Tool, value: Any) -> None:
+    held = value.value if isinstance(value, Result) else value
+    if isinstance(value, Result) and value.kind == "raw":
+        held = held["structuredContent"]
+    warn_of_null(f"tool {tool.name!r}", held)
 
 
 async def _becomes_task(server: Server, context: Context, tool: Tool) -> bool:
@@ -193,14 +205,6 @@ async def _settled(
         return await settle(server, context, result, tool.name, arguments, call_tool)
     except AnswerError as error:
         return await _failed(server, context, tool, error)
-
-
-def _holds_null(result: Result) -> bool:
-    if result.kind == "structured":
-        return b"null" in result.value
-    return result.kind == "raw" and b"null" in result.value.get(
-        "structuredContent", b""
-    )
 
 
 def _find(server: Server, context: Context) -> tuple[Tool, dict[str, Any]]:
