@@ -103,40 +103,67 @@ _REQUEST_SCOPED: Final = (
     mcp_types.LOG_LEVEL_META_KEY,
 )
 
-# Spec ext-tasks, tasks: Task, and Task Creation. It is no part of `mcp-types`.
-_TASK: Final[Mapping[str, Any]] = MappingProxyType(
+# Spec ext-tasks, tasks: Tasks, Task Creation, Task Polling. They are no part of
+# `mcp-types`.
+_STATES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
+        "working": {},
+        "input_required": {"inputRequests": {"type": "object", "minProperties": 1}},
+        "completed": {"result": {"type": "object"}},
+        "cancelled": {},
+        "failed": {"error": {"type": "object", "required": ["code", "message"]}},
+    }
+)
+"""The states of a task, and the members that it has in each of them alone."""
+
+
+def _task(result_type: str, status: Mapping[str, Any], **own: Any) -> dict[str, Any]:
+    required = {
+        "resultType": {"const": result_type},
+        "taskId": {"type": "string"},
+        "status": status,
+        "createdAt": {"type": "string"},
+        "lastUpdatedAt": {"type": "string"},
+        "ttlMs": {"type": ["integer", "null"]},
+        **own,
+    }
+    optional = {
+        "_meta": {"type": "object"},
+        "statusMessage": {"type": "string"},
+        "pollIntervalMs": {"type": "integer"},
+    }
+    return {
         "type": "object",
+        "properties": {**required, **optional},
+        "required": [*required],
+        "additionalProperties": False,
+    }
+
+
+_ACKNOWLEDGED: Final[Mapping[str, Any]] = MappingProxyType(
+    {
         "properties": {
             "_meta": {"type": "object"},
-            "resultType": {"const": "task"},
-            "taskId": {"type": "string"},
-            "status": {
-                "enum": [
-                    "working",
-                    "input_required",
-                    "completed",
-                    "cancelled",
-                    "failed",
-                ]
-            },
-            "statusMessage": {"type": "string"},
-            "createdAt": {"type": "string"},
-            "lastUpdatedAt": {"type": "string"},
-            "ttlMs": {"type": ["integer", "null"]},
-            "pollIntervalMs": {"type": "integer"},
+            "resultType": {"const": "complete"},
         },
-        "required": [
-            "resultType",
-            "taskId",
-            "status",
-            "createdAt",
-            "lastUpdatedAt",
-            "ttlMs",
-        ],
+        "required": ["resultType"],
         "additionalProperties": False,
     }
 )
+_TASKS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+    {
+        "tools/call": _task("task", {"enum": [*_STATES]}),
+        "tasks/get": {
+            "oneOf": [
+                _task("complete", {"const": status}, **own)
+                for status, own in _STATES.items()
+            ]
+        },
+        "tasks/update": _ACKNOWLEDGED,
+        "tasks/cancel": _ACKNOWLEDGED,
+    }
+)
+"""The results of the tasks extension, by method."""
 
 
 def check_response(message: Mapping[str, Any], method: str, version: str) -> None:
@@ -196,6 +223,12 @@ def _check_error(error: Any, version: str) -> None:
 
 
 def _check_result(result: dict[str, Any], method: str, version: str) -> None:
+    if version == MODERN:
+        _check_modern_marks(result)
+        if method.startswith("tasks/") or result["resultType"] == "task":
+            assert method in _TASKS, f"{method} makes no task"
+            _validate(result, Draft202012Validator(_TASKS[method]), "task")
+            return
     row = SERVER_RESULTS.get((method, version))
     if version == "2025-11-25":
         row = _TASKS_OF_2025_11_25.get(method, row)
@@ -203,12 +236,7 @@ def _check_result(result: dict[str, Any], method: str, version: str) -> None:
             row = mcp_types.CreateTaskResult
     assert row is not None, f"{version} has no {method}"
     if version == MODERN:
-        _check_modern_marks(result)
         kind = result["resultType"]
-        if kind == "task":
-            assert method == "tools/call", f"{method} makes no task"
-            _validate(result, Draft202012Validator(_TASK), "task")
-            return
         arms = [arm for arm in get_args(row) or (row,) if _is_kind(arm, kind)]
         assert arms, f"{method} has no result of type {kind!r}"
         row = arms[0]
