@@ -25,6 +25,10 @@ _DEBUG: Final = "MCPKIT_RUN_DEBUG"
 _USUAL_NAMES: Final = ("app", "server", "mcp")
 
 
+_SHUTDOWN_SECONDS: Final = 15
+"""How long clients have to take what they were sent, once the process is to stop."""
+
+
 @click.group()
 @click.version_option(__version__, prog_name="mcpkit")
 def main() -> None:
@@ -87,6 +91,7 @@ def run(
         fd=None if shared is None else shared.fileno(),
         workers=workers,
         reload=reload,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         # A file is watched where it is, which need not be where we are.
         reload_dirs=[str(_locate(target.partition(":")[0])[0])] if reload else None,
     )

@@ -22,7 +22,9 @@ from tests.http.serving import Connection, connected, whole
 
 ROOT: Final = Path(__file__).parent.parent.parent
 SECONDS: Final = 30
-LISTENING: Final = re.compile(r"running on http://127\.0\.0\.1:(\d+) ")
+LISTENING: Final = re.compile(
+    r"running on (?:http://|socket \(')127\.0\.0\.1(?::|', )(\d+)"
+)
 
 SERVER = """
 import os, socket
