@@ -262,7 +262,7 @@ class App(Server):
         held = nullcontext() if self._lifespan is None else self._lifespan.running()
         async with held:
             if self._tasks is not None:
-                self._tasks.keep_going()
+                await self._tasks.open()
             try:
                 yield
             finally:

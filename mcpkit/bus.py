@@ -14,7 +14,9 @@ from typing import Any, Literal, TypeAlias
 
 from mcpkit.backends.base import Backend
 
-Subject: TypeAlias = Literal["answer", "cancel", "changed", "ended", "task", "updated"]
+Subject: TypeAlias = Literal[
+    "answer", "cancel", "changed", "ended", "left", "task", "updated"
+]
 Receiver: TypeAlias = Callable[[Any], None]
 
 

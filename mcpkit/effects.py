@@ -72,6 +72,9 @@ class Effects:
             if key in self._journal.begun:
                 fault = f"The server was interrupted in the middle of {key!r}"
                 raise ProtocolError(INTERNAL_ERROR, fault)
+            if self.stopping:
+                # Nothing begins any more: whoever waits here is about to be cancelled.
+                await asyncio.get_running_loop().create_future()
             effect = asyncio.ensure_future(self._perform(key, work, kept_as))
             self._begun[key] = effect
         try:
@@ -126,7 +129,12 @@ class Effects:
             self._journal.begun.add(key)
         else:
             self._journal.begun.discard(key)
-        await self._save()
+        try:
+            await self._save()
+        except Exception:
+            # What can't be noted does not begin; what has ended has.
+            self._journal.begun.discard(key)
+            raise
 
 
 def _adapter(function: Callable[..., Any], key: str) -> TypeAdapter[list[Any]]:

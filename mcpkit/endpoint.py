@@ -92,7 +92,8 @@ class Endpoint:
         self._principal = principal
         self._lifespan = lifespan
         self._replay = server.replay
-        self._prepares = principal is not None or lifespan is not None
+        # The first request does, whatever the app is.
+        self._prepares = True
         self._max_body = max_body
         self._max_digits = len(str(max_body))
         legacy = "legacy" in server.options.eras
@@ -291,6 +292,9 @@ class Endpoint:
         try:
             if self._lifespan is not None:
                 await self._lifespan.ensure()
+            if self._server.task_host is not None:
+                self._server.task_host.keep_going()
+            self._prepares = self._principal is not None or self._lifespan is not None
             if self._principal is None:
                 principal = scope.get("state", _NO_STATE).get("principal")
             else:

@@ -140,6 +140,9 @@ class TaskHost(Protocol):
     async def handle(self, context: Context, result: Result) -> Result:
         """Return the handle that a handler returned, of a task done elsewhere."""
 
+    def keep_going(self) -> None:
+        """Look after tasks from now on, as long as the event loop runs."""
+
 
 Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
 

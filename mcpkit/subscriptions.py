@@ -151,6 +151,11 @@ class Subscriptions:
                 change = Change("topic", topic.name, topic.member)
                 subscription.tell(change, to_all=True)
 
+    def followed(self, member: str) -> set[str]:
+        """Return the names of the topics that are followed by a member of filters."""
+        topics = (topic for each in tuple(self._open) for topic in each.topics)
+        return {topic.name for topic in topics if topic.member == member}
+
     def end(self) -> None:
         """End all streams, each with what its client is told at the end.
 

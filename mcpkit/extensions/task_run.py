@@ -110,6 +110,12 @@ class TaskRun:
         # Later, since it may not have begun, and could not say how it ended then.
         self.work.get_loop().call_soon(self._stop)
 
+    async def stop(self) -> None:
+        """Stop the handler, after what it does once and has begun."""
+        if self.context.conversation is not None:
+            await self.context.conversation.finish()
+        self.cancel()
+
     def end(self) -> None:
         """Note that the handler has ended."""
         self.is_over = True

@@ -16,7 +16,6 @@ Spec ext-tasks, specification/draft/tasks.
 """
 
 import asyncio
-import os
 import secrets
 import time
 from collections.abc import Callable, Collection, Coroutine, Mapping
@@ -59,7 +58,7 @@ from mcpkit.stores.base import TERMINAL, Status, TaskRecord, TaskStore
 from mcpkit.stores.memory import MemoryTaskStore
 from mcpkit.subscriptions import Topic
 
-SWEEP_EVERY: Final = 5.0
+SWEEP_EVERY: Final = 2.0
 """How often, in seconds, a worker looks for tasks that nobody runs any more."""
 
 TICK: Final = 1.0
@@ -72,7 +71,7 @@ STOP_SECONDS: Final = 5.0
 """How long, in seconds, tasks are waited for that are stopped with their worker."""
 
 _BATCH: Final = 100
-"""How many tasks are swept at once."""
+"""How many tasks are swept, or looked at for those who follow them, at once."""
 
 _FILTER: Final = "taskIds"
 
@@ -139,7 +138,9 @@ class Tasks:
         self._lease = lease
         self._max_running = max_running
         self._max_per_caller = max_per_caller
-        self._named: tuple[int, str] | None = None
+        self._workers: WeakKeyDictionary[asyncio.AbstractEventLoop, str] = (
+            WeakKeyDictionary()
+        )
         self._beginning = 0
         self._runs: dict[str, TaskRun] = {}
         self._server: Server
@@ -149,6 +150,8 @@ class Tasks:
         self._helping: set[asyncio.Task[None]] = set()
         self._outside = copy_context()
         self._swept = 0.0
+        # Of those that are followed here: the revision, and when it was told of.
+        self._followed: dict[str, tuple[int, float]] = {}
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
 
     def install(self, server: Server) -> None:
@@ -188,6 +191,7 @@ class Tasks:
             )
         )
         server.bus.on("task", self._told)
+        server.bus.on("left", self._look_now)
 
     async def begin(
         self, context: Context, tool: Tool, journal: Journal | None
@@ -231,6 +235,7 @@ class Tasks:
     async def _begin(self, context: Context, record: TaskRecord) -> None:
         if len(self._runs) + self._beginning >= self._max_running:
             raise _too_many()
+        self._server.bus.join()
         self._beginning += 1
         try:
             await self._add(context, record)
@@ -367,22 +372,37 @@ class Tasks:
         """
         await self._elsewhere(task_id, lambda found: replace(found, message=message))
 
+    async def open(self) -> None:
+        """Look after tasks from now on, those that others left first.
+
+        Raises:
+            SetupError: The store can't be used.
+            Exception: Whatever else the store raises.
+        """
+        await self.store.count(None)
+        self._server.bus.join()
+        self.keep_going()
+
     async def stop(self) -> None:
         """Stop the tasks of this worker, as it is about to end.
 
-        Those that are resumable are free for others at once; the others have failed.
+        Those that are resumable are free for others at once, once what they do once
+        is done; the others have failed.
         """
-        timer = self._timers.pop(asyncio.get_running_loop(), None)
+        loop = asyncio.get_running_loop()
+        timer = self._timers.pop(loop, None)
         if timer is not None:
             timer.cancel()
-        runs = tuple(self._runs.values())
-        for run in runs:
-            run.cancel()
+        runs = self._runs_of(loop)
         works = [run.work for run in runs]
+        works += [loop.create_task(run.stop()) for run in runs]
         if works:
             await asyncio.wait(works, timeout=STOP_SECONDS)
         for run in runs:
             await self._leave(run)
+        if runs:
+            self._server.bus.tell("left", None)
+        await asyncio.to_thread(self.store.close)
 
     async def _leave(self, run: TaskRun) -> None:
         try:
@@ -476,12 +496,15 @@ class Tasks:
             raise invalid_params("Invalid params: taskIds must be an array of strings")
         owner = owner_of(context)
         found = {task_id: await self.store.get(task_id) for task_id in value}
-        self.keep_going()
-        return [
-            task_id
+        admitted = {
+            task_id: (record.revision, record.updated)
             for task_id, record in found.items()
             if record and record.owner == owner and not is_expired(record)
-        ]
+        }
+        # What changes from now on is told of.
+        self._followed = admitted | self._followed
+        self.keep_going()
+        return [*admitted]
 
     async def message(self, context: Context, topic: str) -> dict[str, Any] | None:
         """Return the notification of how a task stands."""
@@ -494,11 +517,14 @@ class Tasks:
 
     @property
     def _worker(self) -> str:
-        """The name of this worker, which is not that of the one it was forked from."""
-        pid = os.getpid()
-        if self._named is None or self._named[0] != pid:
-            self._named = (pid, secrets.token_urlsafe(16))
-        return self._named[1]
+        """The name of this worker: an event loop, of whichever process."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._workers:
+            self._workers[loop] = secrets.token_urlsafe(16)
+        return self._workers[loop]
+
+    def _runs_of(self, loop: asyncio.AbstractEventLoop) -> list[TaskRun]:
+        return [run for run in self._runs.values() if run.work.get_loop() is loop]
 
     def _record(
         self, context: Context, tool: Tool, journal: Journal | None
@@ -561,9 +587,8 @@ class Tasks:
             None if record.journal is None else Journal.load(record.journal),
             first=first_question(self._tool(record)),
         )
-        self._server.bus.join()
-        self._runs[record.task_id] = run
         run.work = asyncio.get_running_loop().create_task(self._run(run))
+        self._runs[record.task_id] = run
         self.keep_going()
 
     async def _run(self, run: TaskRun) -> None:
@@ -637,11 +662,14 @@ class Tasks:
     def _changed(self, record: TaskRecord, *, is_seen: bool = True) -> None:
         """Tell all workers that a task was changed, from any thread."""
         self._wake(record.task_id)
-        self._server.bus.tell("task", [record.task_id, record.revision, is_seen])
+        told = [record.task_id, record.revision, record.updated, is_seen]
+        self._server.bus.tell("task", told)
 
     def _told(self, content: Any) -> None:
         """Take note that a task was changed, in whichever worker."""
-        task_id, revision, is_seen = content
+        task_id, revision, updated, is_seen = content
+        if task_id in self._followed:
+            self._followed[task_id] = revision, updated
         if is_seen:
             self._server.subscriptions.told(Topic(_FILTER, task_id))
         self._wake(task_id)
@@ -729,7 +757,7 @@ class Tasks:
     def keep_going(self) -> None:
         """Look after tasks from now on, as long as the event loop runs."""
         loop = asyncio.get_running_loop()
-        delay = min(TICK, self._lease / 3) if self._runs else SWEEP_EVERY
+        delay = self._pause()
         timer = self._timers.get(loop)
         if timer is not None:
             if timer.when() <= loop.time() + delay:
@@ -748,31 +776,66 @@ class Tasks:
     def _tick(self) -> None:
         self._do(self._keep())
 
+    def _look_now(self, _: Any) -> None:
+        """Look for tasks that another worker has left."""
+        self._swept = float("-inf")
+        timer = self._timers.get(asyncio.get_running_loop())
+        if timer is not None:
+            timer.cancel()
+            self._wait(0.0)
+
     async def _keep(self) -> None:
-        try:
-            await self._renew()
-            if time.monotonic() - self._swept >= SWEEP_EVERY:
-                self._swept = time.monotonic()
-                await self._sweep()
-        # The store is out of order: the next time may do.
-        except Exception:  # noqa: BLE001
-            logger.exception("tasks can't be looked after")
+        for look in (self._renew, self._follow, self._sweep):
+            try:
+                await look()
+            # The store is out of order: the next time may do.
+            except Exception:  # noqa: BLE001
+                logger.exception("tasks can't be looked after")
         if asyncio.get_running_loop() in self._timers:
-            self._wait(min(TICK, self._lease / 3) if self._runs else SWEEP_EVERY)
+            self._wait(self._pause())
+
+    def _pause(self) -> float:
+        is_busy = self._runs or self._followed
+        return min(TICK, self._lease / 3) if is_busy else SWEEP_EVERY
 
     async def _renew(self) -> None:
-        runs = dict(self._runs)
+        runs = {
+            run.record.task_id: run for run in self._runs_of(asyncio.get_running_loop())
+        }
         if not runs:
             return
         lease = time.time() + self._lease
         held = await self.store.renew(self._worker, lease, [*runs])
         for task_id, run in runs.items():
             if held.get(task_id) != run.record.revision and task_id in self._runs:
-                await self._read(run)
+                await self._note(run)
+
+    async def _follow(self) -> None:
+        """Tell of tasks that were changed where nothing but the store is shared."""
+        followed = self._server.subscriptions.followed(_FILTER)
+        for task_id in self._followed.keys() - followed:
+            del self._followed[task_id]
+        for task_id in followed - self._runs.keys():
+            record = await self.store.get(task_id)
+            if record is not None:
+                self._compare(record)
+
+    def _compare(self, record: TaskRecord) -> None:
+        """Tell of a task that is another than it was when it was looked at last."""
+        now = record.revision, record.updated
+        revision, updated = self._followed.get(record.task_id, (-1, None))
+        if record.revision > revision:
+            self._followed[record.task_id] = now
+            if record.updated != updated:
+                self._server.subscriptions.told(Topic(_FILTER, record.task_id))
 
     async def _sweep(self) -> None:
+        if time.monotonic() - self._swept < SWEEP_EVERY:
+            return
+        self._swept = time.monotonic()
         now = time.time()
-        await self.store.remove_expired(now, _BATCH)
+        while len(await self.store.remove_expired(now, _BATCH)) == _BATCH:
+            pass
         for record in await self.store.overdue(now, _BATCH):
             failed = _failed(record, _TOO_LONG)
             # Whoever looks again reads what became of it.
@@ -783,17 +846,28 @@ class Tasks:
 
     async def _take_over(self, record: TaskRecord) -> None:
         """Run a task again whose worker is gone, or let it end."""
+        tool = self._tool(record)
         if record.cancelling:
             await self._replace(record, _cancelled(record))
-        elif not record.resumable or self._tool(record) is None:
+        elif not record.resumable or tool is None or not tool.resumable:
             await self._replace(record, _failed(record, _INTERRUPTED))
         elif len(self._runs) < self._max_running:
-            # What it asks stands: who answers now, answers what is asked again.
-            lease = time.time() + self._lease
-            mine = replace(record, worker=self._worker, lease=lease)
-            if await self._replace(record, mine):
-                mine = replace(mine, revision=record.revision + 1)
-                self._start(mine, _principal(record), None)
+            await self._resume(record)
+
+    async def _resume(self, record: TaskRecord) -> None:
+        # What it asks stands: who answers now, answers what is asked again.
+        self._server.bus.join()
+        lease = time.time() + self._lease
+        mine = replace(record, worker=self._worker, lease=lease)
+        if not await self._replace(record, mine):
+            return
+        mine = replace(mine, revision=record.revision + 1)
+        try:
+            self._start(mine, _principal(record), None)
+        # It was kept by another release.
+        except Exception:  # noqa: BLE001
+            logger.exception("the task %s can't be run again", record.task_id)
+            await self._replace(mine, _failed(mine, _INTERRUPTED))
 
 
 def owner_of(context: Context) -> str | None:

@@ -186,6 +186,12 @@ class TaskStore(Protocol):
     async def count(self, owner: str | None) -> int:
         """Count the tasks of an owner that have not ended; of all for `None`."""
 
+    def close(self) -> None:
+        """Let go of the place where tasks are kept, when what was begun is done.
+
+        From any thread. Whoever uses the store afterwards opens it anew.
+        """
+
 
 Row: TypeAlias = dict[str, Any]
 """The fields of a task by name, those that are JSON as text: what a store keeps."""

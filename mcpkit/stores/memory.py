@@ -113,6 +113,9 @@ class MemoryTaskStore:
         with self._lock:
             return self._unended.total() if owner is None else self._unended[owner]
 
+    def close(self) -> None:
+        """Do nothing: what is kept in memory is kept on."""
+
     def _put(self, row: Row) -> None:
         self._rows[row["task_id"]] = row
         if not _has_ended(row):
