@@ -75,19 +75,23 @@ def support_of(tool: Tool) -> str | None:
     return "optional" if callable(tool.task) else tool.task
 
 
-def check_support(context: Context, tool: Tool) -> bool:
-    """Whether a legacy client asks for a task, as it may and as it must.
+def asks_for_task(context: Context) -> bool:
+    """Whether a call of a legacy client is to become a task."""
+    return context.revision.tasks and context.params.get("task") is not None
+
+
+def check_support(context: Context, tool: Tool) -> None:
+    """Refuse a legacy client that calls a tool with a task, or without, and may not.
 
     Spec 2025-11-25, basic/utilities/tasks: Tool-Level Negotiation.
 
     Raises:
         ProtocolError: -32601, the tool does not run so.
     """
-    asks = context.revision.tasks and context.params.get("task") is not None
+    asks = asks_for_task(context)
     if asks and tool.task is None:
         fault = f"Tool {tool.name} does not run as a task"
         raise ProtocolError(METHOD_NOT_FOUND, fault)
     if not asks and tool.task == "required":
         fault = f"Tool {tool.name} runs as a task alone"
         raise ProtocolError(METHOD_NOT_FOUND, fault)
-    return asks

@@ -17,6 +17,7 @@ from mcpkit.errors import (
 from mcpkit.extensions.apps import APPS
 from mcpkit.extensions.task_wire import (
     IDENTIFIER as TASKS,
+    asks_for_task,
     check_support,
     support_of,
 )
@@ -48,18 +49,17 @@ _UNSETTLED: Final = frozenset({"input_required", "task"})
 async def list_tools(server: Server, context: Context) -> Result:
     """Answer `tools/list`."""
     tools, cursor = paginate(server, context, server.registry.tools)
-    if context.view and APPS in context.view:
-        return Result.tools([_with_ui(server, tool) for tool in tools], cursor)
+    has_ui = context.view is not None and APPS in context.view
+    shown = [_with_ui(server, it) if has_ui else it.wire for it in tools]
     if context.revision.tasks and server.task_host is not None:
-        return Result.tools([_with_support(tool) for tool in tools], cursor)
-    return Result.tools([tool.wire for tool in tools], cursor)
+        shown = list(map(_with_support, tools, shown))
+    return Result.tools(shown, cursor)
 
 
-def _with_support(tool: Tool) -> Mapping[str, Any]:
+def _with_support(tool: Tool, wire: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the definition of a tool for a client of 2025-11-25."""
     support = support_of(tool)
-    if support is None:
-        return tool.wire
-    return {**tool.wire, "execution": {"taskSupport": support}}
+    return wire if support is None else {**wire, "execution": {"taskSupport": support}}
 
 
 def _with_ui(server: Server, tool: Tool) -> Mapping[str, Any]:
@@ -136,13 +136,12 @@ async def _becomes_task(server: Server, context: Context, tool: Tool) -> bool:
     """Whether a call becomes a task.
 
     Raises:
-        ProtocolError: -32601, a legacy client may not call the tool so.
         PausedError: The client is asked before it is told.
     """
     if server.task_host is None or context.task is not None:
         return False
     if context.era == "legacy":
-        return check_support(context, tool)
+        return asks_for_task(context)
     if context.extension(TASKS) is None:
         return False
     if not callable(tool.task):
@@ -191,6 +190,10 @@ async def _stopped(
         raise error
     if isinstance(error, (InputRequiredError, PausedError)):
         return await _settled(server, context, tool, arguments, paused(context))
+    if server.task_host is not None and context.task is None and asks_for_task(context):
+        # A client that asks for a task is sent one: that the arguments do not fit is
+        # what comes of it.
+        return await _begin_task(server, context, tool)
     return await _failed(server, context, tool, error)
 
 
@@ -231,11 +234,12 @@ def _check_tasks(context: Context, tool: Tool) -> None:
     """Refuse a client that may not call a tool so, with a task or without.
 
     Raises:
-        ProtocolError: -32021, it has to have tasks; -32601, the tool has none.
+        ProtocolError: -32021, it has to have tasks; -32601, the tool has none, or is
+            not called without.
     """
-    if context.era == "legacy" and "task" in context.params and tool.task is None:
+    if context.era == "legacy":
         check_support(context, tool)
-    elif tool.task == "required" and context.era == "modern":
+    elif tool.task == "required":
         check_extension(context, TASKS)
 
 
