@@ -710,22 +710,25 @@ class Tasks:
             edited = edit(record)
             if edited == record:
                 return record
-            if await self._replace(record, edited):
+            written = await self._replace(record, edited)
+            if written is not None:
                 run = self._runs.get(task_id)
                 if run and run.work.get_loop() is asyncio.get_running_loop():
                     await self._read(run)
-                return replace(edited, revision=record.revision + 1)
+                return written
 
-    async def _replace(self, record: TaskRecord, edited: TaskRecord) -> bool:
-        """Write a task, unless somebody else has, and tell of it."""
+    async def _replace(
+        self, record: TaskRecord, edited: TaskRecord
+    ) -> TaskRecord | None:
+        """Write a task, and tell of it; return it, unless somebody else has written."""
         is_seen = is_seen_in(record, edited)
         if is_seen:
             edited = replace(edited, updated=time.time())
         if not await self.store.replace(edited, record.revision):
-            return False
+            return None
         written = replace(edited, revision=record.revision + 1)
         self._changed(written, is_seen=is_seen)
-        return True
+        return written
 
     async def _open(self, task_id: str) -> TaskRecord:
         record = await self.store.get(task_id)
@@ -858,10 +861,10 @@ class Tasks:
         # What it asks stands: who answers now, answers what is asked again.
         self._server.bus.join()
         lease = time.time() + self._lease
-        mine = replace(record, worker=self._worker, lease=lease)
-        if not await self._replace(record, mine):
+        taken = replace(record, worker=self._worker, lease=lease)
+        mine = await self._replace(record, taken)
+        if mine is None:
             return
-        mine = replace(mine, revision=record.revision + 1)
         try:
             self._start(mine, _principal(record), None)
         # It was kept by another release.
