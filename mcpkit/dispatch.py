@@ -39,7 +39,7 @@ from mcpkit.methods.common import (
     read_cursor,
     read_view,
 )
-from mcpkit.methods.lifecycle import find_session, seal_session
+from mcpkit.methods.lifecycle import asking_backend, find_session, seal_session
 from mcpkit.methods.routing import SERVED_BY
 from mcpkit.protocol import headers as routing, jsonrpc, legacy, modern
 from mcpkit.protocol.era import (
@@ -247,13 +247,17 @@ def _received(
     """Take what is no request: a notification, or a response of the client."""
     if era == "modern":
         return _ACCEPTED
-    if kind == "response":
-        if session is not None:
-            app.questions.answer(session.id, message)
-    elif message["method"] == "notifications/cancelled":
-        return _cancelled(app, message, caller_of(session, principal, scope))
-    elif message["method"] not in METHODS:
-        logger.debug("unknown notification %r", message["method"])
+    try:
+        with asking_backend():
+            if kind == "response":
+                if session is not None:
+                    app.questions.answer(session.id, message)
+            elif message["method"] == "notifications/cancelled":
+                return _cancelled(app, message, caller_of(session, principal, scope))
+            elif message["method"] not in METHODS:
+                logger.debug("unknown notification %r", message["method"])
+    except HTTPError as error:
+        return refuse(error, era, status=error.status)
     return _ACCEPTED
 
 

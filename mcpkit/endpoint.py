@@ -31,7 +31,7 @@ from mcpkit.exchange import (
 from mcpkit.guard import Guard, form_fault
 from mcpkit.lifespan import Lifespan
 from mcpkit.listening import Listening
-from mcpkit.methods.lifecycle import end_session, find_session
+from mcpkit.methods.lifecycle import asking_backend, end_session, find_session
 from mcpkit.methods.subscriptions import unfollow
 from mcpkit.protocol import headers as routing, jsonrpc
 from mcpkit.protocol.era import legacy_revision
@@ -255,7 +255,8 @@ class Endpoint:
 
     async def _end(self, session: Session) -> None:
         await end_session(self._server, session)
-        await unfollow(self._server, session)
+        with asking_backend():
+            await unfollow(self._server, session)
         # A worker in which nobody ever waited is not told.
         self._server.replay.end(session.id)
 

@@ -133,7 +133,7 @@ async def find_session(server: Server, token: str, principal: Any) -> Session:
         if len(server.sessions) >= _REMEMBERED:
             server.sessions.clear()
         server.sessions[key] = session
-    with _shared():
+    with asking_backend():
         ended = await server.backend.get(_ENDED + session.id)
     if ended is not None:
         raise _no_session()
@@ -145,8 +145,12 @@ def _no_session() -> HTTPError:
 
 
 @contextmanager
-def _shared() -> Iterator[None]:
-    """Answer for a backend that fails."""
+def asking_backend() -> Iterator[None]:
+    """Answer for a backend that fails.
+
+    Raises:
+        HTTPError: 500, it did.
+    """
     try:
         yield
     except Exception as error:
@@ -167,7 +171,7 @@ async def end_session(server: Server, session: Session) -> None:
     Raises:
         HTTPError: 500, the backend failed.
     """
-    with _shared():
+    with asking_backend():
         left = session.expires - time.time()
         await server.backend.put(_ENDED + session.id, "", left)
         server.bus.tell("ended", session.id)

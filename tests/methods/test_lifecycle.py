@@ -4,11 +4,12 @@ Spec 2025-11-25, basic/lifecycle, basic/transports: Session Management, and
 server/utilities/logging.
 """
 
+import time
 from typing import Any
 
 import pytest
 
-from mcpkit import App, Context, MemoryBackend, Response, dispatch
+from mcpkit import App, Context, MemoryBackend, Response, Session, dispatch
 from mcpkit.errors import INVALID_PARAMS, METHOD_NOT_FOUND, HTTPError
 from mcpkit.methods.lifecycle import end_session, find_session
 from mcpkit.protocol.era import LOG_LEVELS
@@ -237,6 +238,10 @@ class Broken(MemoryBackend):
         """Fail."""
         raise ConnectionError(key)
 
+    def publish(self, message: str) -> None:
+        """Fail."""
+        raise ConnectionError(message)
+
 
 async def test_a_backend_that_fails_is_an_error_without_its_words() -> None:
     """Ours: the request is answered, and the log has the cause."""
@@ -248,6 +253,32 @@ async def test_a_backend_that_fails_is_an_error_without_its_words() -> None:
         {
             "jsonrpc": "2.0",
             "id": 1,
+            "error": {"code": -32603, "message": "Internal error"},
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"method": "notifications/cancelled", "params": {"requestId": 1}},
+        {"id": "q-1", "result": {}},
+    ],
+    ids=["cancelled", "answer"],
+)
+async def test_what_the_other_workers_can_not_be_told_is_an_error(
+    message: dict[str, Any],
+) -> None:
+    """Ours: it is no fault of the transport, which is given a reply."""
+    app = App("broken", backend=Broken())
+    session = Session("s", V_2025_11_25, {}, time.time() + 60)
+    answer = await dispatch({"jsonrpc": "2.0", **message}, app, session=session)
+    assert isinstance(answer, Response)
+    assert (answer.status, answer.message) == (
+        500,
+        {
+            "jsonrpc": "2.0",
+            "id": None,
             "error": {"code": -32603, "message": "Internal error"},
         },
     )
