@@ -144,9 +144,10 @@ class Tasks:
         self._beginning = 0
         self._runs: dict[str, TaskRun] = {}
         self._server: Server
-        self._timers: WeakKeyDictionary[
-            asyncio.AbstractEventLoop, asyncio.TimerHandle
-        ] = WeakKeyDictionary()
+        # When tasks are looked at next; no timer while they are.
+        self._timers: dict[
+            asyncio.AbstractEventLoop, tuple[asyncio.Handle | None, float]
+        ] = {}
         self._helping: set[asyncio.Task[None]] = set()
         self._outside = copy_context()
         self._swept = 0.0
@@ -390,7 +391,7 @@ class Tasks:
         is done; the others have failed.
         """
         loop = asyncio.get_running_loop()
-        timer = self._timers.pop(loop, None)
+        timer, _ = self._timers.pop(loop, (None, 0.0))
         if timer is not None:
             timer.cancel()
         runs = self._runs_of(loop)
@@ -760,31 +761,34 @@ class Tasks:
     def keep_going(self) -> None:
         """Look after tasks from now on, as long as the event loop runs."""
         loop = asyncio.get_running_loop()
-        delay = self._pause()
-        timer = self._timers.get(loop)
-        if timer is not None:
-            if timer.when() <= loop.time() + delay:
-                return
-            # It is about to be needed earlier than it was.
-            timer.cancel()
-        elif not self._swept:
-            delay = 0.0
-        self._wait(delay)
+        if loop not in self._timers:
+            for closed in [each for each in self._timers if each.is_closed()]:
+                del self._timers[closed]
+            self._wait(0.0)
+        elif self._timers[loop][0] is not None:
+            self._wait(self._pause())
 
-    def _wait(self, delay: float) -> None:
+    def _wait(self, seconds: float) -> None:
+        """Look at tasks after so many seconds, or earlier, if that was to be."""
         loop = asyncio.get_running_loop()
+        timer, at = self._timers.get(loop, (None, 0.0))
+        due = loop.time() + seconds
+        if timer is not None:
+            if at <= due:
+                return
+            timer.cancel()
         # Not in the context of whoever came first.
-        self._timers[loop] = loop.call_later(delay, self._tick, context=self._outside)
+        timer = loop.call_later(seconds, self._tick, context=self._outside)
+        self._timers[loop] = timer, due
 
     def _tick(self) -> None:
+        self._timers[asyncio.get_running_loop()] = None, 0.0
         self._do(self._keep())
 
     def _look_now(self, _: Any) -> None:
         """Look for tasks that another worker has left."""
         self._swept = float("-inf")
-        timer = self._timers.get(asyncio.get_running_loop())
-        if timer is not None:
-            timer.cancel()
+        if asyncio.get_running_loop() in self._timers:
             self._wait(0.0)
 
     async def _keep(self) -> None:
