@@ -217,6 +217,9 @@ class _Asking:
         request = record.asked[key]
         params = request.get("params", {})
         meta = {**params.get("_meta", {}), RELATED: {"taskId": record.task_id}}
+        if params.get("mode") == "url":
+            # What a modern client began asks without.
+            params = {"elicitationId": f"{record.task_id} {key}", **params}
         sent = {**request, "params": {**params, "_meta": meta}}
         conversation = self._server.converse(self._context)
         try:
