@@ -3,6 +3,7 @@
 Spec 2026-07-28, basic/patterns/subscriptions; 2025-11-25, server/resources.
 """
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -28,7 +29,7 @@ from mcpkit.methods.common import (
 )
 from mcpkit.observing import streaming
 from mcpkit.protocol import notifications
-from mcpkit.protocol.jsonrpc import RequestId, is_object
+from mcpkit.protocol.jsonrpc import RequestId, encode, is_object
 from mcpkit.protocol.notifications import LIST_CHANGED, SUBSCRIPTION_ID
 from mcpkit.protocol.results import Result
 from mcpkit.registry import ListKind
@@ -102,6 +103,7 @@ class News:
         self.context = context
         self._subscription = subscription
         self._lists = {kind: self._listed(kind) for kind in subscription.kinds}
+        self._stands: dict[Topic, bytes] = {}
 
     async def next(self, request_id: RequestId) -> dict[str, Any] | None:
         """Return the notification of the next change; `None` at the end.
@@ -125,13 +127,21 @@ class News:
     async def standing(
         self, topic: Topic, request_id: RequestId
     ) -> dict[str, Any] | None:
-        """Return the notification of how a topic of an extension stands, if any."""
+        """Return the notification of how a topic of an extension stands.
+
+        Returns:
+            `None` when there is none, or none that differs from the last one.
+        """
         found = _filter_of(self._server, topic.member)
         if found is None:
             return None
         message = await found[1].message(self.context, topic.name)
         if message is None:
             return None
+        mark = hashlib.sha256(encode(message)).digest()
+        if self._stands.get(topic) == mark:
+            return None
+        self._stands[topic] = mark
         return notifications.of_subscription(message, request_id)
 
     async def take(self, session: Session) -> list[dict[str, Any]] | None:
