@@ -567,13 +567,7 @@ class Context:
                 it needs.
             CancelledError: Nobody waits for the result any more.
         """
-        if self.loop is None or _running_loop() is self.loop:
-            work.close()
-            raise RuntimeError(
-                "ctx.wait is for a handler without async, in a thread; where there is "
-                "an event loop, write await"
-            )
-        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        future = asyncio.run_coroutine_threadsafe(work, self._loop_of(work))
         if self._waits is None:
             self._waits = set()
         self._waits.add(future)
@@ -597,6 +591,19 @@ class Context:
         for future in tuple(self._waits or ()):
             future.cancel()
         return was_known
+
+    def _loop_of(self, work: Coroutine[Any, Any, T]) -> asyncio.AbstractEventLoop:
+        """Return the event loop that work of a thread is done in, if it can be."""
+        if self.loop is None or _running_loop() is self.loop:
+            work.close()
+            raise RuntimeError(
+                "ctx.wait is for a handler without async, in a thread; where there is "
+                "an event loop, write await"
+            )
+        if self.cancelled:
+            work.close()
+            raise asyncio.CancelledError
+        return self.loop
 
     def _conversation(self) -> Conversation:
         if self.conversation is None:
