@@ -389,10 +389,11 @@ async def _extended(app: Server, context: Context) -> Result:
     # An exit ends its request alone.
     except (SystemExit, KeyboardInterrupt) as error:
         raise RuntimeError(f"it wanted to exit: {error!r}") from error
-    if isinstance(result, Result):
+    if isinstance(result, Result) and result.kind not in ("input_required", "task"):
         return result
     if not isinstance(result, Mapping):
-        raise TypeError(f"it returned a {type(result).__name__}, and no result")
+        what = getattr(result, "kind", type(result).__name__)
+        raise TypeError(f"it returned {what!r}, which is no result of such a method")
     return Result.wire(result)
 
 

@@ -298,6 +298,9 @@ def _strict(later: Mapping[str, Keys]) -> type[GenerateJsonSchema]:
             name = schema["cls"].__name__
             for key in later.get(name, ()):
                 generated["properties"].pop(key)
+            if name == "ServerCapabilities":
+                # Spec SEP-2133: Server Capabilities, of all revisions.
+                generated["properties"]["extensions"] = {"type": "object"}
             # An `EmptyResult` is a `Result`, which the models leave open.
             if name == "Result":
                 generated["additionalProperties"] = False

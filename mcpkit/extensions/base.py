@@ -115,7 +115,7 @@ class Extension:
 
     def __post_init__(self) -> None:
         what = f"extension {self.identifier!r}"
-        if not _IDENTIFIER.fullmatch(self.identifier):
+        if not _IDENTIFIER.fullmatch(str(self.identifier)):
             raise SetupError(
                 f"{what}: an identifier is a domain of yours, reversed, and a name, as "
                 "in 'com.example/search'"
