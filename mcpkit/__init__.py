@@ -1,5 +1,7 @@
 """A decorator-driven microframework for Model Context Protocol servers."""
 
+import typing
+
 from mcpkit.app import App
 from mcpkit.arguments import Header
 from mcpkit.backends.base import Backend
@@ -23,6 +25,8 @@ from mcpkit.errors import (
     ToolError,
 )
 from mcpkit.extensions.apps import UI, UIOptions
+from mcpkit.extensions.base import Extension, ExtensionMethod
+from mcpkit.extensions.tasks import Tasks
 from mcpkit.logs import LogHandler
 from mcpkit.protocol.content import Message, ResourceLink, Text
 from mcpkit.protocol.methods import methods
@@ -36,8 +40,13 @@ from mcpkit.questions import (
     Sample,
     Sampled,
 )
+from mcpkit.stores.base import TaskRecord, TaskStore
+from mcpkit.stores.memory import MemoryTaskStore
 from mcpkit.telemetry import Event
 from mcpkit.toolbox import Toolbox
+
+if typing.TYPE_CHECKING:
+    from mcpkit.stores.sqlite import SQLiteTaskStore
 
 __version__ = "0.1.0"
 
@@ -53,6 +62,8 @@ __all__ = [
     "Context",
     "Elicit",
     "Event",
+    "Extension",
+    "ExtensionMethod",
     "File",
     "Header",
     "Image",
@@ -60,6 +71,7 @@ __all__ = [
     "LogHandler",
     "MCPKitError",
     "MemoryBackend",
+    "MemoryTaskStore",
     "Message",
     "ModelPreferences",
     "ProtocolError",
@@ -69,11 +81,15 @@ __all__ = [
     "Response",
     "Result",
     "Root",
+    "SQLiteTaskStore",
     "Sample",
     "Sampled",
     "ScopeError",
     "Session",
     "SetupError",
+    "TaskRecord",
+    "TaskStore",
+    "Tasks",
     "Text",
     "ToolError",
     "Toolbox",
@@ -82,3 +98,12 @@ __all__ = [
     "handle_request",
     "methods",
 ]
+
+
+def __getattr__(name: str) -> typing.Any:
+    # Few keep tasks in a file, and SQLite is not loaded for all others.
+    if name == "SQLiteTaskStore":
+        from mcpkit.stores.sqlite import SQLiteTaskStore  # noqa: PLC0415
+
+        return SQLiteTaskStore
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

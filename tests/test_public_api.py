@@ -1,8 +1,17 @@
 """What `from mcpkit import ...` offers, and nothing else."""
 
+import subprocess
+import sys
 import types
+from typing import Any, Final
+
+import pytest
 
 import mcpkit
+from mcpkit.stores.sqlite import SQLiteTaskStore
+
+# What is loaded when it is asked for.
+LATER: Final = {"SQLiteTaskStore": SQLiteTaskStore}
 
 
 def test_all_is_complete() -> None:
@@ -11,4 +20,22 @@ def test_all_is_complete() -> None:
         for name, value in vars(mcpkit).items()
         if not name.startswith("_") and not isinstance(value, types.ModuleType)
     }
-    assert sorted(mcpkit.__all__) == sorted(public)
+    assert {*mcpkit.__all__} == public | LATER.keys()
+
+
+@pytest.mark.parametrize(("name", "value"), LATER.items())
+def test_what_few_need_is_loaded_when_it_is_asked_for(name: str, value: Any) -> None:
+    assert getattr(mcpkit, name) is value
+
+
+def test_sqlite_is_not_loaded_for_those_who_do_without() -> None:
+    program = "import sys, mcpkit; print('sqlite3' in sys.modules)"
+    ran = subprocess.run(  # noqa: S603  # the command is ours
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "False\n"
+
+
+def test_what_is_not_there_is_said_to_be_so() -> None:
+    with pytest.raises(AttributeError, match="module 'mcpkit' has no attribute 'x'"):
+        _ = mcpkit.x
