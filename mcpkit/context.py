@@ -17,6 +17,7 @@ from typing import (
     overload,
 )
 
+from mcpkit.errors import ProtocolError
 from mcpkit.protocol import notifications
 from mcpkit.protocol.era import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, LOG_LEVELS
 from mcpkit.protocol.headers import Headers
@@ -289,7 +290,7 @@ class Context:
         self.loop: asyncio.AbstractEventLoop | None = None
         self.is_stream = False
         self.took: float | None = None
-        self.outcome: Result | Encoded | Exception | None = None
+        self.outcome: Result | Encoded | ProtocolError | None = None
         self._reported: float | None = None
         self._waits: set[Future[Any]] | None = None
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from mcpkit.context import Context
-from mcpkit.errors import INTERNAL_ERROR, ProtocolError
+from mcpkit.errors import ProtocolError
 from mcpkit.protocol.jsonrpc import Encoded, is_object
 from mcpkit.protocol.methods import METHODS
 from mcpkit.protocol.modern import sendable
@@ -68,7 +68,7 @@ def _tell_run(
     event = _RUNS.get(context.method)
     if event is None or (server.middlewares and context.took is None):
         return
-    failed = code is not None or _is_failure(outcome)
+    failed = code is not None or outcome.is_error
     server.telemetry.emit(
         event,
         seconds if context.took is None else context.took,
@@ -155,16 +155,8 @@ def _trace(context: Context) -> dict[str, str]:
     return trace_keys(context.meta) if is_object(context.params) else {}
 
 
-def _code_of(context: Context, outcome: Any) -> int | None:
+def _code_of(context: Context, outcome: Result | Encoded | ProtocolError) -> int | None:
     """Return the code of the error that the client is sent, if it is one."""
     if isinstance(outcome, (Result, Encoded)):
         return None
-    if not isinstance(outcome, ProtocolError):
-        return INTERNAL_ERROR
     return sendable(outcome).code if context.era == "modern" else outcome.code
-
-
-def _is_failure(outcome: Any) -> bool:
-    if outcome.kind in ("raw", "wire"):
-        return bool(outcome.value.get("isError"))
-    return bool(outcome.kind == "error")

@@ -309,7 +309,8 @@ def _links(around: otel.Context, parent: otel.Context) -> Sequence[Link]:
 def _failure(context: Context, outcome: Result | BaseException) -> _Failure | None:
     match outcome:
         case Result():
-            return _Failure("tool_error") if _is_tool_error(context, outcome) else None
+            failed = context.method == "tools/call" and outcome.is_error
+            return _Failure("tool_error") if failed else None
         case ProtocolError():
             sent = sendable(outcome) if context.era == "modern" else outcome
             return _Failure(str(sent.code), str(sent.code), sent.message)
@@ -321,11 +322,3 @@ def _failure(context: Context, outcome: Result | BaseException) -> _Failure | No
         case _:
             # Such as a cancellation: it is not answered.
             return _Failure(type(outcome).__qualname__)
-
-
-def _is_tool_error(context: Context, result: Result) -> bool:
-    if context.method != "tools/call":
-        return False
-    return result.kind == "error" or (
-        result.kind in ("raw", "wire") and result.value.get("isError") is True
-    )

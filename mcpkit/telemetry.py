@@ -206,7 +206,7 @@ def access_line(
     Args:
         method: The method of the request.
         seconds: How long it took.
-        status: "ok" or "error".
+        status: "ok", "error" or "cancelled".
         target: The tool, the prompt or the resource.
         era: The era.
         version: The version of the protocol.

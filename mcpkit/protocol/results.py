@@ -347,6 +347,13 @@ class Result(Generic[T]):
         """A task that was created in place of an answer, in its wire form."""
         return cls(kind="task", value=task)
 
+    @property
+    def is_error(self) -> bool:
+        """Whether it is of a tool that failed, for the model to read."""
+        if self.kind in ("raw", "wire"):
+            return self.value.get("isError") is True
+        return self.kind == "error"
+
     def members(self) -> dict[str, Any]:
         """Return the members of the result that no revision adds or drops.
 
