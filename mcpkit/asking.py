@@ -116,16 +116,16 @@ class Conversation:
 
         Raises:
             PausedError: The client is asked when this round has ended.
-            RuntimeError: It is another method, of which no answer is a question.
+            RuntimeError: It is another method, of which no answer is a question, or
+                the request was answered.
+            CancelledError: Nobody waits for the result any more.
             TypeError: One of them is no question.
             ValueError: There are too many questions, or none.
             ProtocolError: -32021, the client can't answer one; -32602, it did not
                 answer well, several times over; -32603, there is no way to ask.
             AnswerError: A legacy client did not answer.
         """
-        method = METHODS.get(self._context.method)
-        if method is None or not method.may_ask:
-            raise RuntimeError("tools, resources and prompts can ask, and nothing else")
+        self._check_asker()
         if not 0 < len(questions) <= MAX_QUESTIONS:
             raise ValueError(f"a round has 1 to {MAX_QUESTIONS} questions")
         if self._waits:
@@ -175,6 +175,22 @@ class Conversation:
     async def finish(self) -> None:
         """Wait for what the handler does once, when it was stopped meanwhile."""
         await self._effects.finish()
+
+    def _check_asker(self) -> None:
+        """Stop those whose client would not answer, or would be waited for in vain.
+
+        Raises:
+            RuntimeError: The request can't ask, or was answered.
+            CancelledError: Nobody waits for the result any more.
+        """
+        context = self._context
+        method = METHODS.get(context.method)
+        if method is None or not method.may_ask:
+            raise RuntimeError("tools, resources and prompts can ask, and nothing else")
+        if context.outcome is not None:
+            raise RuntimeError("the request was answered: its client can't be asked")
+        if context.cancelled:
+            raise asyncio.CancelledError
 
     def _next(self) -> int:
         position, self._position = self._position, self._position + 1

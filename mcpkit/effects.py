@@ -117,10 +117,14 @@ class Effects:
             del self._begun[key]
 
     async def _call(self, work: Callable[[], Any]) -> Any:
-        if is_async(work):
-            return await work()
-        value = await self._threads.run(work)
-        return await value if inspect.isawaitable(value) else value
+        try:
+            if is_async(work):
+                return await work()
+            value = await self._threads.run(work)
+            return await value if inspect.isawaitable(value) else value
+        # Out of a task of its own, an exit would end the server with all it serves.
+        except (SystemExit, KeyboardInterrupt) as error:
+            raise RuntimeError(f"it wanted to exit: {error!r}") from error
 
     async def _note(self, key: str, *, begun: bool) -> None:
         if self._save is None:

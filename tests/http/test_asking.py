@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 from anyio import wait_all_tasks_blocked
-from fastapi import Depends
+from fastapi import BackgroundTasks, Depends
 
 from mcpkit import App, Context, Result, pending
 from mcpkit.errors import (
@@ -21,6 +21,7 @@ from tests.http.client import (
     Json,
     initialize,
     legacy,
+    modern,
     post,
     send as send_http,
 )
@@ -623,6 +624,62 @@ async def test_a_cancelled_request_waits_for_no_answer() -> None:
         assert reply.status_code == 202
         assert await opened.rest() == []
     assert stopped == ["True"]
+
+
+async def test_a_handler_that_was_cancelled_asks_nothing_more() -> None:
+    """Spec 2025-11-25, basic/utilities/cancellation: it stops, and is heard no more."""
+    stopped: list[str] = []
+
+    async def handler(ctx: Context) -> str:
+        try:
+            return await ask(ctx, "First?")
+        finally:
+            try:
+                await ask(ctx, "Are you sure?")
+            except asyncio.CancelledError:
+                stopped.append("cancelled")
+
+    app = app_of(handler)
+    session = await session_of(app)
+    async with asking(app, session) as opened:
+        await message_of(opened)
+        cancelled = {**legacy("notifications/cancelled", {"requestId": 7})}
+        del cancelled["id"]
+        await post(app, cancelled, session)
+        assert await opened.rest() == []
+    assert stopped == ["cancelled"]
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+async def test_nothing_is_asked_once_the_request_is_answered(
+    era: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ours: nobody would hear the question. The host is told, and goes on."""
+    app = App("tests", secret_key="k" * 32)
+    done: list[str] = []
+
+    async def later(ctx: Context) -> None:
+        try:
+            await ctx.elicit("First?", Name)
+        except RuntimeError as error:
+            done.append(str(error))
+
+    @app.tool(name="ask")
+    async def handler(about: str, ctx: Context, tasks: BackgroundTasks) -> str:
+        tasks.add_task(later, ctx)
+        return about
+
+    session = await session_of(app)
+    params = TOOL.params
+    reply = await (
+        post(app, legacy(TOOL.method, params, request_id=7), session)
+        if era == "legacy"
+        else post(app, modern(TOOL.method, params, capabilities=CLIENT))
+    )
+    assert TOOL.text(reply.json()["result"]) == "tea"
+    assert done == ["the request was answered: its client can't be asked"]
+    assert caplog.records == []
+    await nothing_left(app)
 
 
 async def test_a_cancelled_handler_in_a_thread_waits_for_no_answer() -> None:

@@ -250,6 +250,29 @@ async def test_an_effect_that_fails_is_tried_again() -> None:
     assert await through(app_of(handler)) == text("done 2")
 
 
+def leave() -> None:
+    raise SystemExit(3)
+
+
+async def leave_later() -> None:
+    await asyncio.sleep(0)
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("effect", [leave, leave_later])
+async def test_an_effect_that_exits_ends_its_request_and_not_the_server(
+    effect: Callable[..., Any],
+) -> None:
+    """Ours: it is in a task, and an exit out of one ends the event loop."""
+
+    async def handler(ctx: Context) -> str:
+        await ctx.once("exit", effect)
+        return "not reached"
+
+    failed = await send(app_of(handler))
+    assert failed == {**text("Tool ask failed"), "isError": True}
+
+
 async def test_the_same_effect_at_the_same_time_happens_once() -> None:
     """Ours."""
     done: list[int] = []
