@@ -426,6 +426,12 @@ VISITS: Final = [
         answer=said("Sold a copy of emma."),
     ),
     Visit(
+        example="tasks",
+        lists={"tools": ["take_stock"]},
+        params=call("take_stock", shelves=4),
+        answer=lacking(elicitation={"form": {}}),
+    ),
+    Visit(
         example="threads",
         lists={"tools": ["blocking", "waiting", "instant"]},
         params=call("blocking"),

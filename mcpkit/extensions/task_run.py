@@ -133,7 +133,9 @@ class TaskRun:
             requests: Input requests, under keys that no other question had.
             journal: What was asked, answered and done.
         """
-        await self._write(partial(_asking, requests=requests, journal=journal))
+        text = self._text
+        edit = partial(_asking, requests=requests, journal=journal, text=text)
+        await self._write(edit)
         while True:
             self._told.clear()
             answered = self.record.answered
@@ -181,6 +183,8 @@ class TaskRun:
     async def _tell(self) -> None:
         self._reported = time.monotonic()
         text = self._text
+        if text == self.record.message:
+            return
         try:
             await self._write(lambda record: replace(record, message=text))
         # Work does not fail because nobody can be told how far it has come.
@@ -198,7 +202,10 @@ def is_seen_in(before: TaskRecord, after: TaskRecord) -> bool:
 
 
 def _asking(
-    record: TaskRecord, requests: Mapping[str, Any], journal: Journal
+    record: TaskRecord,
+    requests: Mapping[str, Any],
+    journal: Journal,
+    text: str | None,
 ) -> TaskRecord:
     """Return a record that asks; what was answered already is not asked again."""
     asked = {
@@ -207,7 +214,14 @@ def _asking(
         **{key: it for key, it in requests.items() if key not in record.answered},
     }
     status: Status = "input_required" if asked else "working"
-    return replace(record, status=status, asked=asked, journal=journal.dump())
+    return replace(
+        record,
+        status=status,
+        # Whoever is asked knows how far it has come.
+        message=record.message if text is None else text,
+        asked=asked,
+        journal=journal.dump(),
+    )
 
 
 def _saved(record: TaskRecord, journal: Journal, taken: set[str]) -> TaskRecord:
