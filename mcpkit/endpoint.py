@@ -34,7 +34,7 @@ from mcpkit.listening import Listening
 from mcpkit.methods.lifecycle import asking_backend, end_session, find_session
 from mcpkit.methods.subscriptions import unfollow
 from mcpkit.protocol import headers as routing, jsonrpc
-from mcpkit.protocol.era import legacy_revision
+from mcpkit.protocol.era import era_of_header, legacy_revision
 from mcpkit.protocol.versions import Era
 from mcpkit.server import Server, logger
 
@@ -317,12 +317,15 @@ class Endpoint:
         """Return the session that a request is of.
 
         Raises:
-            HTTPError: There is none, or it is unknown.
+            HTTPError: There is none, or it is unknown; or so is the version.
         """
         token = headers.get(routing.SESSION)
         if token is None:
             raise HTTPError(400, INVALID_REQUEST, "Mcp-Session-Id is missing")
-        return await find_session(self._server, token.decode("latin-1"), principal)
+        session = await find_session(self._server, token.decode("latin-1"), principal)
+        if era_of_header(headers) == "modern":
+            raise HTTPError(400, INVALID_REQUEST, "Unsupported MCP-Protocol-Version")
+        return session
 
 
 class _Refused(Exception):  # noqa: N818  # an outcome, which carries its reply

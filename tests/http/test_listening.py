@@ -17,6 +17,7 @@ from mcpkit.subscriptions import MAX_PENDING
 from tests.http.bookshop import bookshop
 from tests.http.client import (
     LEGACY_VERSIONS,
+    MODERN,
     call,
     error,
     legacy,
@@ -103,6 +104,22 @@ async def test_listening_needs_a_client_that_takes_streams(accept: str) -> None:
     fault = "Accept must admit text/event-stream"
     refused = error(-32600, fault, request_id=None)
     assert (reply.status_code, reply.json()) == (406, refused)
+
+
+@pytest.mark.parametrize("verb", ["GET", "DELETE"])
+@pytest.mark.parametrize("version", ["2099-01-01", MODERN, ""])
+async def test_who_names_a_version_that_has_no_sessions_is_refused(
+    version: str, verb: str
+) -> None:
+    """Spec 2025-11-25, basic/transports: Protocol Version Header."""
+    app = bookshop()
+    token = await open_session(app)
+    headers = {**in_session(token), **SSE, "mcp-protocol-version": version}
+    reply = await send(app, verb, headers)
+    refused = error(-32600, "Unsupported MCP-Protocol-Version", request_id=None)
+    assert (reply.status_code, reply.json()) == (400, refused)
+    # Nothing has come of it.
+    assert await delete(app, token) == 200
 
 
 async def test_a_modern_server_has_no_sessions_to_listen_for() -> None:
