@@ -18,19 +18,26 @@ Spec 2025-11-25, basic/utilities/tasks.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from mcpkit.asking import RefusedError
 from mcpkit.components import Tool
 from mcpkit.context import Context
-from mcpkit.errors import INVALID_REQUEST, METHOD_NOT_FOUND, AnswerError, ProtocolError
-from mcpkit.extensions.task_wire import timestamp
+from mcpkit.errors import (
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    SERVER_ERROR,
+    AnswerError,
+    ProtocolError,
+)
+from mcpkit.extensions.task_wire import is_expired, timestamp
 from mcpkit.methods.common import invalid_params, object_param
 from mcpkit.protocol.content import without_none
 from mcpkit.protocol.results import Result
 from mcpkit.protocol.sealing import SealError
 from mcpkit.server import Server
+from mcpkit.shutdown import on_shutdown
 from mcpkit.stores.base import TERMINAL, TaskRecord, TaskStore
 
 RELATED: Final = "io.modelcontextprotocol/related-task"
@@ -119,27 +126,40 @@ class LegacyTasks:
         if len(found) > size:
             key = page[-1].key
             following = self._server.seal("cursor", binding, key, dated=False)
-        tasks = [state_of(record) for record in page]
+        tasks = [state_of(record) for record in page if not is_expired(record)]
         return Result.wire(without_none({"tasks": tasks, "nextCursor": following}))
 
     async def result(self, context: Context) -> Result:
         """Answer `tasks/result`, once the task has ended.
 
         Raises:
-            ProtocolError: The task failed with it, or was cancelled.
+            ProtocolError: The task failed with it, or was cancelled; -32000, the server
+                stops before the task has ended.
         """
         _check(context)
-        record: TaskRecord | None = await self._host.find(context)
-        asking = _Asking(self._server, self._host, context)
+        record = await self._host.find(context)
+        if record.status in TERMINAL:
+            return self._ended(record)
+        waiting = asyncio.ensure_future(self._end_of(context, record))
+        is_stopping = False
+
+        def stop() -> None:
+            nonlocal is_stopping
+            is_stopping = True
+            waiting.cancel()
+
+        # A server that is asked to stop waits for its responses first, and the task
+        # may take an hour.
+        forget = on_shutdown(stop)
         try:
-            while record is not None and record.status not in TERMINAL:
-                asking.follow(record)
-                record = await self._host.wait(record.task_id, record.revision)
+            return self._ended(await waiting)
+        except asyncio.CancelledError:
+            if is_stopping:
+                fault = "The server is stopping: ask for the result again"
+                raise ProtocolError(SERVER_ERROR, fault) from None
+            raise
         finally:
-            await asking.end()
-        if record is None:
-            raise invalid_params("Task not found")
-        return self._ended(record)
+            forget()
 
     async def cancel(self, context: Context) -> Result:
         """Answer `tasks/cancel`.
@@ -154,6 +174,20 @@ class LegacyTasks:
         except KeyError as error:
             fault = "The task can't be cancelled: it has ended"
             raise invalid_params(fault) from error
+
+    async def _end_of(self, context: Context, record: TaskRecord) -> TaskRecord:
+        """Wait for a task to end, and ask what it asks meanwhile."""
+        found: TaskRecord | None = record
+        asking = _Asking(self._server, self._host, context)
+        try:
+            while found is not None and found.status not in TERMINAL:
+                asking.follow(found)
+                found = await self._host.wait(found.task_id, found.revision)
+        finally:
+            await asking.end()
+        if found is None:
+            raise invalid_params("Task not found")
+        return found
 
     def _ended(self, record: TaskRecord) -> Result:
         if record.status == "cancelled" or record.result is None:
@@ -192,18 +226,14 @@ class _Asking:
 
     def follow(self, record: TaskRecord) -> None:
         """Ask what a task asks by now, and withdraw what it asks no more."""
-        for key, question in self._questions.items():
-            if key not in record.asked and key not in self._answered:
-                question.cancel()
+        self._withdraw(self._questions.keys() - record.asked.keys())
         for key in record.asked.keys() - self._questions.keys():
             question = asyncio.create_task(self._ask(record, key))
             self._questions[key] = question
 
     async def end(self) -> None:
         """Withdraw what is asked still, and wait until the client is told."""
-        for key, question in self._questions.items():
-            if key not in self._answered:
-                question.cancel()
+        self._withdraw(self._questions.keys())
         outcomes = await asyncio.gather(
             *self._questions.values(), return_exceptions=True
         )
@@ -211,6 +241,13 @@ class _Asking:
             if isinstance(error, Exception):
                 what = "an answer to a task can't be kept"
                 self._server.fault(self._context, what, error)
+
+    def _withdraw(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            question = self._questions[key]
+            # One that is withdrawn already is about to tell its client.
+            if key not in self._answered and not question.cancelling():
+                question.cancel()
 
     async def _ask(self, record: TaskRecord, key: str) -> None:
         """Ask the client what a task asks, on the stream of its request."""

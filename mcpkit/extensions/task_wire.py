@@ -1,5 +1,6 @@
 """A task as it goes on the wire. Spec ext-tasks, specification/draft/tasks: Tasks."""
 
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -9,7 +10,7 @@ from mcpkit.components import Tool
 from mcpkit.context import Context
 from mcpkit.errors import METHOD_NOT_FOUND, ProtocolError
 from mcpkit.protocol.content import without_none
-from mcpkit.stores.base import Status, TaskRecord
+from mcpkit.stores.base import TERMINAL, Status, TaskRecord
 
 IDENTIFIER: Final = "io.modelcontextprotocol/tasks"
 """The extension, by which clients declare it."""
@@ -68,6 +69,12 @@ def timestamp(seconds: float) -> str:
     """
     moment = datetime.fromtimestamp(seconds, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def is_expired(record: TaskRecord) -> bool:
+    """Whether a task has ended, and was kept for its time."""
+    is_over = record.ttl is not None and record.created + record.ttl <= time.time()
+    return is_over and record.status in TERMINAL
 
 
 def support_of(tool: Tool) -> str | None:

@@ -39,7 +39,7 @@ from mcpkit.errors import (
 from mcpkit.extensions.base import Extension, ExtensionMethod, Serve
 from mcpkit.extensions.legacy_tasks import LegacyTasks
 from mcpkit.extensions.task_run import LostError, TaskRun, is_seen_in
-from mcpkit.extensions.task_wire import IDENTIFIER, detailed, wire
+from mcpkit.extensions.task_wire import IDENTIFIER, detailed, is_expired, wire
 from mcpkit.methods.common import (
     check_extension,
     check_result_type,
@@ -394,6 +394,10 @@ class Tasks:
         timer, _ = self._timers.pop(loop, (None, 0.0))
         if timer is not None:
             timer.cancel()
+        # Those that are looked after at this moment are left in the middle by nobody.
+        helping = [task for task in self._helping if task.get_loop() is loop]
+        if helping:
+            await asyncio.wait(helping, timeout=STOP_SECONDS)
         runs = self._runs_of(loop)
         works = [run.work for run in runs]
         works += [loop.create_task(run.stop()) for run in runs]
@@ -863,6 +867,9 @@ class Tasks:
 
     async def _resume(self, record: TaskRecord) -> None:
         # What it asks stands: who answers now, answers what is asked again.
+        if asyncio.get_running_loop() not in self._timers:
+            # It is about to end itself.
+            return
         self._server.bus.join()
         lease = time.time() + self._lease
         taken = replace(record, worker=self._worker, lease=lease)
@@ -884,12 +891,6 @@ def owner_of(context: Context) -> str | None:
         return f"principal:{principal}"
     session = context.session
     return None if session is None else f"session:{session.id}"
-
-
-def is_expired(record: TaskRecord) -> bool:
-    """Whether a task has ended, and was kept for its time."""
-    is_over = record.ttl is not None and record.created + record.ttl <= time.time()
-    return is_over and record.status in TERMINAL
 
 
 def _principal(record: TaskRecord) -> ResumedPrincipal | None:

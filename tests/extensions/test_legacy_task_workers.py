@@ -5,11 +5,14 @@ where it says so, a backend.
 """
 
 import asyncio
+import json
+import signal
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 import pytest
 
 from mcpkit import App, Context
@@ -19,13 +22,32 @@ from mcpkit.extensions.tasks import Tasks
 from mcpkit.stores.sqlite import SQLiteTaskStore
 from tests.calls import text
 from tests.extensions.legacy import RELATED, connect
+from tests.http.client import JSON_HEADERS, Json, initialize, legacy
 from tests.http.streaming import PATIENCE
-from tests.rounds import KEY, ask, named
+from tests.rounds import CLIENT, KEY, ask, named
+from tests.test_shutdown import python
 
 pytestmark = pytest.mark.anyio
 
+SERVED: Final = """
+import asyncio
+from mcpkit import App, Context
+from tests.rounds import Name
+
+app = App("served")
+
+@app.tool(task="required")
+async def hold(ctx: Context) -> None:
+    await ctx.elicit("Who?", Name)
+    await asyncio.sleep(3600)
+"""
+
 SOON: Final = 2.5
 """Seconds in which a worker sees what another one that tells it nothing has done."""
+
+
+PROMPTLY: Final = 5
+"""Seconds in which a server stops that is asked to, on a machine that is busy."""
 
 
 class Worker:
@@ -181,3 +203,53 @@ async def test_a_task_that_another_worker_runs_again_asks_the_same_client(
         assert (await waiting.message())["method"] == "notifications/cancelled"
         assert await waiting.end() == told(task_id, "Hello, Ada and Bob")
     assert leaves.sessions == resumes.sessions
+
+
+async def test_a_server_that_stops_does_not_wait_for_those_who_wait_for_tasks(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "served.py").write_text(SERVED)
+    command = ["-m", "uvicorn", "served:app", "--port", "0"]
+    async with python(tmp_path, *command) as server:
+        (port,) = await server.says(r"running on http://127\.0\.0\.1:(\d+)")
+        url = f"http://127.0.0.1:{port}/mcp"
+        async with httpx.AsyncClient(timeout=PATIENCE, base_url=url) as client:
+
+            async def send(message: Json) -> httpx.Response:
+                return await client.post("", json=message, headers=headers)
+
+            headers = dict(JSON_HEADERS)
+            opened = await send(initialize(capabilities=CLIENT))
+            headers["mcp-session-id"] = opened.headers["mcp-session-id"]
+            params = {"name": "hold", "task": {}}
+            made = (await send(legacy("tools/call", params))).json()
+            task_id = made["result"]["task"]["taskId"]
+            message = legacy("tasks/result", {"taskId": task_id})
+            async with client.stream(
+                "POST", "", json=message, headers=headers
+            ) as reply:
+                lines = reply.aiter_lines()
+                asked = await _message(lines)
+                assert asked["method"] == "elicitation/create"
+                server.process.send_signal(signal.SIGTERM)
+                withdrawn = await _message(lines)
+                assert withdrawn["method"] == "notifications/cancelled"
+                assert await _message(lines) == {
+                    "jsonrpc": "2.0",
+                    "id": 1,
+                    "error": {
+                        "code": -32000,
+                        "message": "The server is stopping: ask for the result again",
+                    },
+                }
+        async with asyncio.timeout(PROMPTLY):
+            await server.ends()
+        assert "Traceback" not in server.said
+
+
+async def _message(lines: AsyncIterator[str]) -> Any:
+    """Read the next message of a stream."""
+    async for line in lines:
+        if line.startswith("data: {"):
+            return json.loads(line.removeprefix("data: "))
+    raise EOFError

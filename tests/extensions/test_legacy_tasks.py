@@ -9,8 +9,9 @@ from typing import Any, Final
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from mcpkit import App, Context, ProtocolError, Result, ToolError
+from mcpkit import UI, App, Context, ProtocolError, Result, ToolError
 from mcpkit.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
+from mcpkit.extensions.apps import IDENTIFIER as APPS
 from mcpkit.extensions.legacy_tasks import PAGE
 from mcpkit.extensions.task_wire import IDENTIFIER
 from mcpkit.extensions.tasks import Tasks
@@ -744,3 +745,31 @@ async def test_a_task_that_has_completed_is_not_cancelled() -> None:
     result = await peer.result(task_id)
     assert await peer.send("tasks/cancel", taskId=task_id) == ENDED
     assert await peer.result(task_id) == result
+
+
+async def test_a_task_is_gone_after_its_time() -> None:
+    """Spec 2025-11-25, basic/utilities/tasks: TTL and Resource Management."""
+    works = Works()
+    peer = await connect(works.app)
+    kept = await peer.begin("only")
+    task_id = await peer.begin("only", {"ttl": 1})
+    await peer.result(kept)
+    async with asyncio.timeout(PATIENCE):
+        while await peer.state(task_id) != NOT_FOUND:
+            await asyncio.sleep(0.001)
+    assert await peer.send("tasks/list") == {"tasks": [await peer.state(kept)]}
+    for method in BY_ID:
+        assert await peer.send(method, taskId=task_id) == NOT_FOUND
+
+
+async def test_a_tool_with_a_page_tells_how_it_runs_too() -> None:
+    works = Works()
+    page = UI("ui://page")
+    works.app.add_tool(works.hold, name="shown", task="optional", ui=page)
+    works.app.add_resource("ui://page", lambda: "<p>", name="page")
+    client = {"extensions": {APPS: {"mimeTypes": ["text/html;profile=mcp-app"]}}}
+    peer = await connect(works.app, client=client)
+    tools = (await peer.send("tools/list"))["tools"]
+    [shown] = [tool for tool in tools if tool["name"] == "shown"]
+    assert shown["execution"] == {"taskSupport": "optional"}
+    assert shown["_meta"]["ui"]["resourceUri"] == "ui://page"
