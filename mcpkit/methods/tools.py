@@ -146,10 +146,15 @@ async def _becomes_task(server: Server, context: Context, tool: Tool) -> bool:
         return False
     if not callable(tool.task):
         return True
-    wanted = tool.task(context)
-    if inspect.isawaitable(wanted):
-        wanted = await wanted
-    conversation = context.conversation
+    try:
+        wanted = tool.task(context)
+        if inspect.isawaitable(wanted):
+            wanted = await wanted
+    finally:
+        conversation = context.conversation
+        if conversation is not None and conversation.asked:
+            # What it does once is kept for the next round.
+            await conversation.finish()
     journal = None
     if conversation is not None:
         conversation.check()

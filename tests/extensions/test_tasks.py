@@ -273,6 +273,33 @@ async def test_questions_in_the_same_words_have_their_answers_in_turn() -> None:
     assert await ended(app, handle["taskId"]) == completed(text("Ada Ben"))
 
 
+async def test_what_is_done_once_while_it_is_decided_is_done_once() -> None:
+    """Ours: beside a question as well, and the tool has it too."""
+    made: list[int] = []
+    asked = asyncio.Event()
+
+    async def reserve() -> int:
+        await asked.wait()
+        made.append(1)
+        return len(made)
+
+    async def decide(ctx: Context) -> bool:
+        question = asyncio.create_task(ask(ctx, "Who?"))
+        question.add_done_callback(lambda _: asked.set())
+        number, _ = await asyncio.gather(ctx.once("reserve", reserve), question)
+        return bool(number)
+
+    async def work(ctx: Context) -> str:
+        """Tell what was reserved."""
+        return f"{await ctx.once('reserve', reserve)} {await ask(ctx, 'Who?')}"
+
+    app = app_with(work, task=decide)
+    first = await call(app, "tools/call", client=CLIENT, name="work")
+    handle = await rounds(app, first, elicitation=named("Ada"))
+    assert await ended(app, handle["taskId"]) == completed(text("1 Ada"))
+    assert made == [1]
+
+
 # What a task comes to.
 
 
