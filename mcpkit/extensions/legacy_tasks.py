@@ -18,6 +18,7 @@ Spec 2025-11-25, basic/utilities/tasks.
 """
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
@@ -33,6 +34,7 @@ from mcpkit.errors import (
 )
 from mcpkit.extensions.task_wire import is_expired, timestamp
 from mcpkit.methods.common import invalid_params, object_param
+from mcpkit.pending import GRACE
 from mcpkit.protocol.content import without_none
 from mcpkit.protocol.results import Result
 from mcpkit.protocol.sealing import SealError
@@ -70,7 +72,7 @@ class Host(Protocol):
         """Cancel a task, here and now."""
 
     async def wait(self, task_id: str, revision: int) -> TaskRecord | None:
-        """Wait until a task is not what it was."""
+        """Wait until a task may not be what it was any more, for a second at most."""
 
     def owner_of(self, context: Context) -> str | None:
         """Return who may know of the tasks of a request."""
@@ -181,6 +183,7 @@ class LegacyTasks:
         asking = _Asking(self._server, self._host, context)
         try:
             while found is not None and found.status not in TERMINAL:
+                _check_is_there(context)
                 asking.follow(found)
                 found = await self._host.wait(found.task_id, found.revision)
         finally:
@@ -297,6 +300,18 @@ def _fault(result: Mapping[str, Any]) -> str | None:
         block["text"] for block in result["content"] if block.get("type") == "text"
     )
     return next(texts, None)
+
+
+def _check_is_there(context: Context) -> None:
+    """Wait no more for a client that has gone, and asks again when it is back.
+
+    Raises:
+        ProtocolError: -32000, it has.
+    """
+    channel = context.channel
+    since = None if channel is None else channel.away_since
+    if since is not None and time.monotonic() >= since + GRACE:
+        raise ProtocolError(SERVER_ERROR, "The client went away")
 
 
 def _check(context: Context) -> None:

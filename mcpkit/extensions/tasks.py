@@ -450,25 +450,24 @@ class Tasks:
         return await self._edit(task_id, _cancelled)
 
     async def wait(self, task_id: str, revision: int) -> TaskRecord | None:
-        """Wait until a task is not what it was.
+        """Wait until a task may not be what it was any more, for a second at most.
 
         Returns:
-            How it stands; `None` when it is gone.
+            How it stood last; `None` when it is gone.
         """
-        while True:
-            told = asyncio.get_running_loop().create_future()
-            waiting = self._waiting.setdefault(task_id, set())
-            waiting.add(told)
-            try:
-                record = await self.store.get(task_id)
-                if record is None or record.revision != revision:
-                    return record
+        told = asyncio.get_running_loop().create_future()
+        waiting = self._waiting.setdefault(task_id, set())
+        waiting.add(told)
+        try:
+            record = await self.store.get(task_id)
+            if record is not None and record.revision == revision:
                 # Another worker that shares nothing but the store does not tell.
                 await asyncio.wait([told], timeout=TICK)
-            finally:
-                waiting.discard(told)
-                if not waiting:
-                    self._waiting.pop(task_id, None)
+            return record
+        finally:
+            waiting.discard(told)
+            if not waiting:
+                self._waiting.pop(task_id, None)
 
     def owner_of(self, context: Context) -> str | None:
         """Return who may know of the tasks of a request."""

@@ -11,6 +11,7 @@ from anyio import wait_all_tasks_blocked
 
 from mcpkit import UI, App, Context, ProtocolError, Result, ToolError
 from mcpkit.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
+from mcpkit.extensions import legacy_tasks
 from mcpkit.extensions.apps import IDENTIFIER as APPS
 from mcpkit.extensions.legacy_tasks import PAGE
 from mcpkit.extensions.task_wire import IDENTIFIER
@@ -26,6 +27,7 @@ from tests.calls import (
 from tests.extensions.legacy import RELATED, Peer, connect, stranger
 from tests.http.client import legacy, post
 from tests.http.streaming import PATIENCE
+from tests.http.streams import Client
 from tests.rounds import KEY, Name
 
 pytestmark = pytest.mark.anyio
@@ -773,3 +775,27 @@ async def test_a_tool_with_a_page_tells_how_it_runs_too() -> None:
     [shown] = [tool for tool in tools if tool["name"] == "shown"]
     assert shown["execution"] == {"taskSupport": "optional"}
     assert shown["_meta"]["ui"]["resourceUri"] == "ui://page"
+
+
+async def test_who_has_gone_is_not_waited_with_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Spec 2025-11-25, basic/utilities/tasks: Retrieving Task Results."""
+    works = Works()
+    peer = await connect(works.app)
+    task_id = await peer.begin("hold")
+    client = Client(works.app)
+    message = legacy("tasks/result", {"taskId": task_id})
+    waiting = asyncio.create_task(client.ask(message, peer.headers))
+    async with asyncio.timeout(PATIENCE):
+        while not len(works.app.running):
+            await asyncio.sleep(0)
+    client.gone.set()
+    # Over a second later it still does: it may be back.
+    await asyncio.wait([waiting], timeout=1.2)
+    assert not waiting.done()
+    monkeypatch.setattr(legacy_tasks, "GRACE", 0.1)
+    await waiting
+    assert (await peer.state(task_id))["status"] == "working"
+    works.go.set()
+    assert await peer.result(task_id) == of(task_id, text("held"))
