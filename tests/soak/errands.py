@@ -8,8 +8,10 @@ the disk before the step has ended.
 """
 
 import asyncio
+import logging
 import os
 import time
+from typing import Final
 
 from pydantic import BaseModel
 
@@ -18,6 +20,8 @@ from mcpkit.extensions.tasks import Tasks
 from mcpkit.stores.sqlite import SQLiteTaskStore
 from tests import shared_backend
 from tests.soak.workers import LEASE, NOTES, STORE
+
+_logger: Final = logging.getLogger("errands")
 
 
 class Colour(BaseModel):
@@ -60,14 +64,18 @@ async def _work(
 ) -> Done:
     done: list[str] = []
     colour = None
-    for number in range(steps):
-        await ctx.progress(number, steps)
-        await asyncio.sleep(pause)
-        if number == ask_at:
-            answer = await ctx.elicit(f"Which colour has {name}?", Colour)
-            colour = answer.data.colour if answer.accepted else None
-        step = f"step-{number}"
-        done.append(await ctx.once(step, note, name, step, effect))
+    try:
+        for number in range(steps):
+            await ctx.progress(number, steps)
+            await asyncio.sleep(pause)
+            if number == ask_at:
+                answer = await ctx.elicit(f"Which colour has {name}?", Colour)
+                colour = answer.data.colour if answer.accepted else None
+            step = f"step-{number}"
+            done.append(await ctx.once(step, note, name, step, effect))
+    except asyncio.CancelledError:
+        _logger.warning("%s was stopped in %d", name, os.getpid())
+        raise
     return Done(steps=done, colour=colour)
 
 

@@ -2,12 +2,13 @@
 
 Some workers share a store, and nothing else. A client has tasks begun, looks at them
 and answers what they ask, each time at another worker, while one worker after the other
-is killed by SIGKILL and started again. At the end:
+is killed by SIGKILL and started again. Now and then one is stopped for longer than its
+tasks are held for it, and goes on when others run them. At the end:
 
     each task that was acknowledged is found, and has ended
     nothing that is done once was done twice, and nothing of a completed task is missing
     one that failed says how: its worker was interrupted, or that step of it was
-    those of workers that were not killed have completed
+    those of workers that were left alone have completed
 """
 
 import argparse
@@ -35,6 +36,7 @@ INTERRUPTED: Final = "The server was interrupted"
 _COLOURS: Final = ("red", "green", "blue")
 _LOOK_EVERY: Final = 0.15
 _SETTLES_IN: Final = 60.0
+_SHOWN: Final = 4000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,7 @@ class Plan:
         lease: The lease of a task, in seconds.
         tasks: How many tasks are under way at once.
         pause: How long it is from one kill to the next, in seconds, at most.
+        stalls: How many kills there are to a worker that is held up.
     """
 
     kills: int = 200
@@ -56,6 +59,7 @@ class Plan:
     lease: float = 1.5
     tasks: int = 12
     pause: float = 2.0
+    stalls: int = 4
 
 
 QUICK: Final = Plan(kills=8)
@@ -74,7 +78,7 @@ class Errand:
         worker: Who acknowledged it.
         task_id: Its id.
         ended: How it stood at its end.
-        was_killed: Its worker was killed before it was seen to have ended.
+        was_harmed: Its worker was, before it was seen to have ended.
     """
 
     name: str
@@ -84,7 +88,7 @@ class Errand:
     worker: Worker
     task_id: str
     ended: dict[str, Any] = field(default_factory=dict)
-    was_killed: bool = False
+    was_harmed: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -118,8 +122,11 @@ async def kill(plan: Plan, directory: Path) -> Results:
     results = Results(plan=plan)
     began = time.monotonic()
     async with cluster(directory, lease=plan.lease) as workers:
-        run = _Run(plan, workers, results)
-        await run.go()
+        try:
+            await _Run(plan, workers, results).go()
+        except* (AssertionError, TimeoutError) as group:
+            # What else is wrong may say why.
+            results.faults += [repr(error) for error in group.exceptions]
         results.seconds = time.monotonic() - began
         _check(results, workers)
     return results
@@ -135,6 +142,7 @@ class _Run:
         self._tasks = random.Random(plan.seed + 1)  # noqa: S311
         self._workers: list[Worker] = []
         self._starting: set[asyncio.Task[None]] = set()
+        self._stalled: list[asyncio.Task[None]] = []
         self._is_over = False
 
     async def go(self) -> None:
@@ -155,12 +163,27 @@ class _Run:
                 self._results.faults.append(f"a worker ended with {code}")
 
     async def _kill(self) -> None:
-        for _ in range(self._plan.kills):
+        for number in range(self._plan.kills):
             await asyncio.sleep(self._moments.uniform(0, self._plan.pause))
             victim = self._moments.randrange(len(self._workers))
             self._workers.pop(victim).kill()
             await self._start()
+            if number % self._plan.stalls == 0:
+                self._hold_up(self._moments.choice(self._workers))
         await asyncio.gather(*self._starting)
+        await asyncio.gather(*self._stalled)
+
+    def _hold_up(self, worker: Worker) -> None:
+        """Stop a worker for longer than its tasks are held."""
+        worker.hold_up()
+        self._results.counts["workers held up"] += 1
+        seconds = self._plan.lease * self._moments.uniform(1, 2)
+
+        async def go_on() -> None:
+            await asyncio.sleep(seconds)
+            worker.go_on()
+
+        self._stalled.append(asyncio.create_task(go_on()))
 
     async def _start(self) -> None:
         worker = await self._cluster.start()
@@ -221,7 +244,7 @@ class _Run:
         task = await self._cluster.get(worker, errand.task_id)
         if task["status"] in ENDED:
             errand.ended = task
-            errand.was_killed = errand.worker.is_killed
+            errand.was_harmed = errand.worker.is_harmed
         elif task["status"] == "input_required":
             assert errand.colour is not None
             await self._cluster.answer(await self._any(), task, errand.colour)
@@ -241,8 +264,7 @@ def _check(results: Results, workers: Cluster) -> None:
     for name, step, process in workers.noted():
         noted.setdefault(name, []).append((step, process))
     for name, lines in noted.items():
-        steps = [step for step, _ in lines]
-        if len(set(steps)) < len(steps):
+        if len({step for step, _ in lines}) < len(lines):
             results.faults.append(f"{name}: done twice: {lines}")
     for errand in results.errands:
         lines = noted.get(errand.name, [])
@@ -251,22 +273,26 @@ def _check(results: Results, workers: Cluster) -> None:
             results.faults.append(f"{errand}: {lines}")
             continue
         results.counts[f"{errand.tool}: {outcome}"] += 1
-        if len({process for _, process in lines}) > 1:
-            results.counts["done by several workers"] += 1
-    said = [line for line in workers.said().splitlines() if "Traceback" in line]
-    results.faults += said
+        results.counts["done by several workers"] += len(set(dict(lines).values())) > 1
+    results.faults += _left(workers)
+    if "Traceback" in workers.said():
+        results.faults.append(workers.said()[-_SHOWN:])
+
+
+def _left(workers: Cluster) -> list[str]:
+    """Return what is wrong with the store."""
     with closing(sqlite3.connect(workers.store)) as connection:
-        if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
-            results.faults.append("the file of the store is broken")
+        found = connection.execute("PRAGMA integrity_check").fetchall()
         # Those among them that nobody was told of.
         left = connection.execute("SELECT * FROM tasks WHERE ended = 0").fetchall()
-        results.faults += [f"it has not ended: {row}" for row in left]
+    broken = [] if found == [("ok",)] else [f"the store is broken: {found}"]
+    return broken + [f"it has not ended: {row}" for row in left]
 
 
 def _outcome(errand: Errand, steps: list[str]) -> str | None:
     """Return what became of a task; `None` if that can't be."""
     ended, every = errand.ended, [f"step-{number}" for number in range(errand.steps)]
-    if ended["status"] == "completed":
+    if ended.get("status") == "completed":
         came_to = {"steps": every, "colour": errand.colour}
         is_right = ended["result"].get("structuredContent") == came_to
         return "completed" if is_right and steps == every else None
@@ -278,7 +304,7 @@ def _outcome(errand: Errand, steps: list[str]) -> str | None:
     ]
     expected = {"errand": in_the_middle, "chore": [INTERRUPTED]}[errand.tool]
     is_right = (
-        errand.was_killed
+        errand.was_harmed
         and steps == every[:done]
         and error.get("code") == -32603
         and error.get("message") in expected
@@ -304,13 +330,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Kill workers, print what became of tasks, and return 1 if one was lost."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=Plan().kills, help="how many")
-    parser.add_argument("--seed", type=int, help="the same again")
+    parser.add_argument("--seed", type=int, help="the same moments again")
+    parser.add_argument("--quick", action="store_true", help="a short form")
     options = parser.parse_args(arguments)
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
+    kills = QUICK.kills if options.quick else options.kills
+    # At once, since it may not come to its end.
     sys.stdout.write(f"seed {seed}\n")
     sys.stdout.flush()
     with tempfile.TemporaryDirectory() as directory:
-        plan = Plan(kills=options.kills, seed=seed)
+        plan = Plan(kills=kills, seed=seed)
         results = asyncio.run(kill(plan, Path(directory)))
     sys.stdout.write(as_text(results))
     return 1 if results.faults else 0

@@ -56,13 +56,13 @@ class Worker:
     Attributes:
         process: It.
         port: Where it listens; 0 until it does.
-        is_killed: Somebody has killed it.
+        is_harmed: Somebody has killed it, or held it up.
     """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.port = 0
-        self.is_killed = False
+        self.is_harmed = False
 
     @property
     def pid(self) -> int:
@@ -77,8 +77,18 @@ class Worker:
 
     def kill(self) -> None:
         """Kill it, at this very moment."""
-        self.is_killed = True
+        self.is_harmed = True
         self.process.kill()
+
+    def hold_up(self) -> None:
+        """Stop it, until it is told to go on."""
+        self.is_harmed = True
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Have it go on, unless it was killed meanwhile."""
+        if self.process.returncode is None:
+            self.process.send_signal(signal.SIGCONT)
 
     async def terminate(self) -> int:
         """Ask it to stop, and return how it has ended."""
