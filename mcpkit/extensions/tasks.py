@@ -130,8 +130,14 @@ class Tasks:
             ("max_running", max_running),
             ("max_per_caller", max_per_caller),
         ):
-            if value is not None and not value > 0:
+            is_number = isinstance(value, (int, float))
+            if value is not None and not (is_number and value > 0):
                 raise SetupError(f"Tasks: {name} is more than 0, not {value!r}")
+        if store is not None and not hasattr(store, "owned"):
+            raise SetupError(
+                "Tasks: store is a TaskStore, such as SQLiteTaskStore('tasks.db'), not "
+                f"{store!r}"
+            )
         self.store: TaskStore = MemoryTaskStore() if store is None else store
         self._ttl = ttl
         self._poll_ms = round(poll * 1000)

@@ -280,6 +280,9 @@ async def test_what_is_done_once_while_it_is_decided_is_done_once() -> None:
 
     async def reserve() -> int:
         await asked.wait()
+        # By then the function that decides has been stopped.
+        for _ in range(10):
+            await asyncio.sleep(0)
         made.append(1)
         return len(made)
 
@@ -1135,6 +1138,7 @@ WRONG = [
     ("lease", {"lease": 0}),
     ("max_running", {"max_running": 0}),
     ("max_per_caller", {"max_per_caller": 0}),
+    ("ttl", {"ttl": "1 h"}),
 ]
 
 
@@ -1143,6 +1147,13 @@ def test_options_that_can_not_work_are_refused(name: str, options: Any) -> None:
     """Ours."""
     with pytest.raises(SetupError, match=f"{name} is more than 0"):
         Tasks(**options)
+
+
+def test_a_path_is_no_store() -> None:
+    """Ours."""
+    store: Any = "tasks.db"
+    with pytest.raises(SetupError, match=r"SQLiteTaskStore\('tasks.db'\)"):
+        Tasks(store)
 
 
 def test_tasks_are_those_of_one_app() -> None:
