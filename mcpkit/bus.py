@@ -34,7 +34,8 @@ class Bus:
         self._receivers: dict[Subject, list[Receiver]] = {}
         self._lock = Lock()
         self._has_joined = False
-        self._loop: asyncio.AbstractEventLoop | None = None
+        # The latest to join comes first.
+        self._loops: list[asyncio.AbstractEventLoop] = []
 
     def on(self, subject: Subject, receiver: Receiver) -> None:
         """Have a receiver called with the content of messages, after those before."""
@@ -42,8 +43,12 @@ class Bus:
 
     def join(self) -> None:
         """Receive messages from now on, in the event loop that runs."""
-        self._loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        if self._has_joined and self._loops[0] is loop:
+            return
         with self._lock:
+            others = [it for it in self._loops if it is not loop and not it.is_closed()]
+            self._loops = [loop, *others]
             if not self._has_joined:
                 self._backend.subscribe(self._receive)
                 self._has_joined = True
@@ -54,11 +59,15 @@ class Bus:
 
     def _receive(self, message: str) -> None:
         name, subject, content = json.loads(message)
-        loop = self._loop
-        if name != self._name or loop is None:
+        if name != self._name:
             return
         # A worker of another release may have more to say.
         for receiver in self._receivers.get(subject, ()):
+            self._call(receiver, content)
+
+    def _call(self, receiver: Receiver, content: Any) -> None:
+        for loop in self._loops:
             # Nobody is left in a loop that is closed.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(receiver, content)
+                return

@@ -32,6 +32,12 @@ MAX_PENDING: Final = 256
 MAX_URIS: Final = 1000
 """How many resources one stream may follow."""
 
+MAX_FILTER_BYTES: Final = 256 * 1024
+"""How large the params may be that open a stream, and the URIs that a session follows.
+
+They are kept for as long as it is open.
+"""
+
 
 class Topic(NamedTuple):
     """What an extension lets clients follow.

@@ -86,6 +86,21 @@ def test_nobody_needs_to_be_there() -> None:
     assert received == [3]
 
 
+async def test_an_event_loop_that_was_closed_takes_nobody_else_along() -> None:
+    """Two servers in one process, in threads of their own, and one of them ends."""
+    bus = Bus(MemoryBackend(), "shop")
+    received = listener(bus)
+    bus.join()
+
+    async def join() -> None:
+        bus.join()
+
+    await asyncio.to_thread(asyncio.run, join())
+    bus.tell("updated", 1)
+    async with asyncio.timeout(PATIENCE):
+        assert await received.get() == 1
+
+
 async def test_what_a_worker_of_another_release_tells_is_passed_over(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -19,9 +19,9 @@ from mcpkit.protocol.capabilities import (
     missing_capabilities_error,
 )
 from mcpkit.protocol.inputs import MAX_QUESTIONS, Journal, required_capabilities
-from mcpkit.protocol.jsonrpc import is_object
+from mcpkit.protocol.jsonrpc import encode, is_object
 from mcpkit.protocol.results import Kind, Result
-from mcpkit.protocol.sealing import SealError
+from mcpkit.protocol.sealing import MAX_TOKEN_BYTES, SealError
 from mcpkit.registry import ListKind, View, suggestions
 from mcpkit.server import Server, logger, printable
 from mcpkit.visibility import Rule
@@ -430,6 +430,11 @@ def _sealed(
         kept = [journal.dump(), state, _responses(context, journal)]
         return server.seal_state(binding, kept)
     except SealError as error:
+        # What it sends is its own affair, until it does not fit what it gets back.
+        if len(encode(context.input.responses)) > MAX_TOKEN_BYTES // 2:
+            raise invalid_params(
+                "Invalid params: inputResponses are too large"
+            ) from error
         server.fault(context, f"{target!r} can't go on asking", error)
         raise internal_error() from error
 

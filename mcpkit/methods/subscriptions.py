@@ -34,7 +34,14 @@ from mcpkit.protocol.notifications import LIST_CHANGED, SUBSCRIPTION_ID
 from mcpkit.protocol.results import Result
 from mcpkit.registry import ListKind
 from mcpkit.server import Server
-from mcpkit.subscriptions import ANY_URI, MAX_URIS, Change, Subscription, Topic
+from mcpkit.subscriptions import (
+    ANY_URI,
+    MAX_FILTER_BYTES,
+    MAX_URIS,
+    Change,
+    Subscription,
+    Topic,
+)
 from mcpkit.visibility import Rule
 
 _FOLLOWED: Final = "session-follows:"
@@ -223,7 +230,7 @@ def _read_filter(
 
     Raises:
         ProtocolError: -32602, it is malformed.
-        HTTPError: 503, it has too many resources.
+        HTTPError: 503, it has too many resources, or is too large.
     """
     wanted = context.params.get("notifications")
     if not is_object(wanted):
@@ -238,6 +245,10 @@ def _read_filter(
         )
     if len(uris) > MAX_URIS:
         fault = f"resourceSubscriptions has more than {MAX_URIS} URIs"
+        raise HTTPError(503, INTERNAL_ERROR, fault)
+    # The request is there until the stream ends, with all that is in it.
+    if len(encode(context.params)) > MAX_FILTER_BYTES:
+        fault = f"The params are larger than {MAX_FILTER_BYTES} bytes"
         raise HTTPError(503, INTERNAL_ERROR, fault)
     kinds: frozenset[Any] = frozenset(
         kind
@@ -301,16 +312,20 @@ async def subscribe(server: Server, context: Context) -> Result:
 
     Raises:
         ProtocolError: -32002, there is no such resource; -32602, the session
-            follows too many.
+            follows too many, or their URIs are too long together.
     """
     uri = string_param(context.params, "uri")
     if not may_read(server, context, uri):
         raise ResourceNotFoundError(data={"uri": uri})
 
     def add(uris: list[str]) -> list[str]:
-        if uri not in uris and len(uris) >= MAX_URIS:
+        if uri in uris:
+            return uris
+        if len(uris) >= MAX_URIS:
             raise invalid_params(f"A session follows at most {MAX_URIS} resources")
-        return [*uris, uri] if uri not in uris else uris
+        if sum(map(len, uris)) + len(uri) > MAX_FILTER_BYTES:
+            raise invalid_params("The URIs that the session follows are too long")
+        return [*uris, uri]
 
     await _change(server, context.session, add)
     return Result.wire({})

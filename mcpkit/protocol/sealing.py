@@ -28,6 +28,13 @@ MIN_KEY_BYTES: Final = 32
 MAX_TOKEN_BYTES: Final = 64 * 1024
 """The length of the longest token that is sealed or opened, in bytes."""
 
+MAX_PAYLOAD_BYTES: Final = 4 * MAX_TOKEN_BYTES
+"""How much a token may hold, in bytes of JSON.
+
+What repeats itself is compressed to a thousandth, and whoever has the token can have
+it read again and again.
+"""
+
 # Not all that itsdangerous reads: it skips what is not of its alphabet, and the two
 # bits that the last letter of a signature has to spare. One payload would have any
 # number of tokens.
@@ -171,6 +178,7 @@ class Sealer:
             self._serializers[purpose] = kind(
                 # itsdangerous signs with the last key of the list, not the first.
                 [*reversed(self._keys)],
+                serializer=_JSON,
                 salt=f"mcpkit.{purpose}.v1",
                 # Half a surrogate pair, which text may hold, has no UTF-8.
                 serializer_kwargs={"ensure_ascii": True, "separators": (",", ":")},
@@ -180,6 +188,27 @@ class Sealer:
                 },
             )
         return self._serializers[purpose]
+
+
+class _JSON:
+    """JSON of a bounded size."""
+
+    @staticmethod
+    def dumps(value: Any, **options: Any) -> str:
+        """Encode a value.
+
+        Raises:
+            SealError: It is too large.
+        """
+        encoded = json.dumps(value, **options)
+        if len(encoded) > MAX_PAYLOAD_BYTES:
+            raise SealError(
+                f"what is to be kept is too large: it has {len(encoded)} bytes, and "
+                f"may have {MAX_PAYLOAD_BYTES}"
+            )
+        return encoded
+
+    loads = staticmethod(json.loads)
 
 
 def _carried(codec: Codec, data: bytes) -> str:

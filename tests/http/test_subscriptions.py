@@ -243,6 +243,30 @@ async def test_a_stream_follows_a_thousand_resources() -> None:
     assert (reply.status_code, reply.json()) == (503, refused)
 
 
+ROOMY = "a" * 255
+
+LARGE: dict[str, Any] = {
+    "what it follows": listen(
+        resourceSubscriptions=[f"books://{ROOMY}{number:04}" for number in range(1000)]
+    ),
+    "what it has besides": {
+        **listen(toolsListChanged=True),
+        "params": {**listen(toolsListChanged=True)["params"], "more": ROOMY * 1100},
+    },
+}
+
+
+@pytest.mark.parametrize("row", LARGE)
+async def test_a_request_that_is_large_opens_no_stream(row: str) -> None:
+    """Ours: it would be kept for as long as the stream is open."""
+    app = bookshop()
+    reply = await post(app, LARGE[row])
+    fault = "The params are larger than 262144 bytes"
+    refused = error(-32603, fault, request_id=1)
+    assert (reply.status_code, reply.json()) == (503, refused)
+    await idle(app)
+
+
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream;q=0"])
 async def test_a_client_that_takes_no_stream_gets_none(accept: str) -> None:
     """Ours."""

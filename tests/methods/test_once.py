@@ -334,6 +334,24 @@ async def test_an_effect_whose_result_cannot_be_kept_fails_at_once(
 
 
 @EVERY
+async def test_answers_that_are_too_large_to_go_on_with_are_the_clients_fault(
+    target: Target, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ours: there is no error of ours, and nothing for the log, in what it sends."""
+    app = app_of(three)
+    asked = await send(app, target)
+    noise = random.Random(1).randbytes(48 * 1024).hex()  # noqa: S311  # as above
+    fault = "Invalid params: inputResponses are too large"
+    for responses in (
+        {"elicitation": named(noise)},
+        {"elicitation": named("a"), "unasked": {"noise": noise}},
+    ):
+        answer = await retry(app, asked, responses, target)
+        assert answer == {"code": -32602, "message": fault}
+    assert caplog.records == []
+
+
+@EVERY
 async def test_what_is_too_large_for_a_state_is_an_internal_error(
     target: Target, caplog: pytest.LogCaptureFixture
 ) -> None:

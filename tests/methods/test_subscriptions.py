@@ -145,6 +145,28 @@ async def test_a_session_of_a_transport_of_ones_own_is_kept_like_others() -> Non
     assert len(backend) == 0
 
 
+async def test_a_session_does_not_follow_uris_without_end() -> None:
+    """Ours: they are kept for as long as the session lives."""
+    app = build()
+
+    @app.resource("shop://{name}")
+    async def sold(name: str) -> str:
+        return name
+
+    answers = [
+        await handle_request(
+            request("resources/subscribe", at="2025-11-25", uri=f"shop://{name:08000}"),
+            app,
+            session=session(),
+        )
+        for name in range(10_000, 10_033)
+    ]
+    done = {"jsonrpc": "2.0", "id": 1, "result": {}}
+    fault = "The URIs that the session follows are too long"
+    refused = {"code": -32602, "message": fault}
+    assert answers == [done] * 32 + [{"jsonrpc": "2.0", "id": 1, "error": refused}]
+
+
 async def test_of_two_that_follow_at_once_none_is_lost() -> None:
     """Ours: another worker has changed what a session follows in between."""
 

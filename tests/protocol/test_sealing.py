@@ -14,6 +14,7 @@ from itsdangerous import URLSafeSerializer, URLSafeTimedSerializer
 
 from mcpkit.protocol import sealing as module
 from mcpkit.protocol.sealing import (
+    MAX_PAYLOAD_BYTES,
     MAX_TOKEN_BYTES,
     MIN_KEY_BYTES,
     Sealer,
@@ -208,6 +209,13 @@ def test_what_is_too_large_is_not_sealed() -> None:
     noise = "".join(hashlib.sha256(b"%d" % n).hexdigest() for n in range(2_000))
     with pytest.raises(SealError, match=TOO_LARGE):
         seal(payload=noise)
+
+
+def test_what_is_large_is_not_sealed_however_well_it_is_compressed() -> None:
+    """Ours: a small token would have much read in, as often as it is sent."""
+    assert len(seal(payload="a" * (MAX_PAYLOAD_BYTES - 100))) < 1024
+    with pytest.raises(SealError, match=f"and may have {MAX_PAYLOAD_BYTES}"):
+        seal(payload="a" * MAX_PAYLOAD_BYTES)
 
 
 ROTATIONS: list[tuple[str, list[bytes], list[bytes], bool]] = [
