@@ -17,7 +17,7 @@ import pytest
 from fastapi import Depends
 from starlette.types import Receive, Scope, Send
 
-from mcpkit import App, Context, ToolError, running, threads
+from mcpkit import App, Context, Result, ToolError, running, threads
 from mcpkit.running import MAX_CANCELLED
 from tests.http.client import (
     JSON_HEADERS,
@@ -197,6 +197,50 @@ async def test_what_a_handler_makes_of_being_cancelled_matters_to_it_alone(
     await asking
     assert shop.steps == ["returned", "finally"]
     assert [told(message) for message in client.messages] == [answer("done")]
+
+
+@every_way
+async def test_nobody_looks_after_a_request_that_was_answered(
+    serve: Callable[[App], Any],
+) -> None:
+    app = App("quick")
+
+    @app.tool
+    async def x() -> str:
+        await asyncio.sleep(0)
+        return "done"
+
+    tasks = asyncio.all_tasks()
+    client = await Client(serve(app)).ask(call("x"))
+    # As many rounds as it would take.
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert asyncio.all_tasks() == tasks
+    assert [told(message) for message in client.messages] == [answer("done")]
+
+
+@every_way
+async def test_middleware_that_swallows_a_cancellation_answers_nobody(
+    serve: Callable[[App], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "mcpkit")
+    shop = Shop()
+    plain(shop)
+
+    @shop.app.middleware
+    async def swallow(_: Context, call_next: Callable[[], Any]) -> Result[Any]:
+        with contextlib.suppress(asyncio.CancelledError):
+            await call_next()
+        return Result.text("whatever")
+
+    client = Client(serve(shop.app))
+    asking = asyncio.create_task(client.ask(call("x")))
+    await shop.waits.wait()
+    client.gone.set()
+    await asking
+    assert shop.steps == ["CancelledError", "finally"]
+    assert of_mcpkit(caplog) == ["INFO: tools/call was cancelled"]
+    assert client.body == b""
 
 
 async def test_nothing_at_all_is_sent_to_a_client_that_has_gone() -> None:
@@ -630,6 +674,30 @@ async def test_a_request_is_cancelled_by_its_caller_alone(kind: str) -> None:
         await asyncio.sleep(0)
     assert shop.steps == []
     assert (await one.send(shop.app, cancelled(1))).status == 202
+    assert (await asking).status == 202
+    assert shop.steps == ["CancelledError", "finally"]
+
+
+async def test_a_caller_that_uses_an_id_twice_cancels_the_later_request() -> None:
+    shop = Shop()
+    plain(shop)
+
+    @shop.app.tool
+    async def first() -> str:
+        shop.waits.set()
+        await goes.wait()
+        return "done"
+
+    goes = asyncio.Event()
+    [caller, _] = await callers(shop.app, "session")
+    ending = asyncio.create_task(caller.send(shop.app, legacy_call("first")))
+    await shop.waits.wait()
+    shop.waits.clear()
+    asking = asyncio.create_task(caller.send(shop.app, legacy_call("x")))
+    await shop.waits.wait()
+    goes.set()
+    assert told((await ending).messages[0]) == answer("done")
+    await caller.send(shop.app, cancelled(1))
     assert (await asking).status == 202
     assert shop.steps == ["CancelledError", "finally"]
 
