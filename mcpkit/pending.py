@@ -22,6 +22,9 @@ GRACE: Final = 60.0
 
 Key: TypeAlias = tuple[str, str]
 
+_PREFIX: Final = "q-"
+"""What the id of a question begins with."""
+
 
 class Questions:
     """The questions of this worker.
@@ -59,7 +62,7 @@ class Questions:
                 its session.
         """
         self._bus.join()
-        request_id = f"q-{secrets.token_urlsafe(12)}"
+        request_id = f"{_PREFIX}{secrets.token_urlsafe(12)}"
         key = (session_id, request_id)
         future = asyncio.get_running_loop().create_future()
         self._waiting[key] = future
@@ -74,7 +77,7 @@ class Questions:
 
     def answer(self, session_id: str, response: Mapping[str, Any]) -> None:
         """Pass on a response of a client, to whichever worker waits for it."""
-        if not self._settle(session_id, response):
+        if _is_of_question(response) and not self._settle(session_id, response):
             self._bus.tell("answer", [session_id, response])
 
     def end(self, session_id: str) -> None:
@@ -88,14 +91,17 @@ class Questions:
         self._settle(*content)
 
     def _settle(self, session_id: str, response: Mapping[str, Any]) -> bool:
-        request_id = response.get("id")
-        if not isinstance(request_id, str):
-            return False
-        future = self._waiting.get((session_id, request_id))
+        future = self._waiting.get((session_id, response["id"]))
         if future is None:
             return False
         _in_its_loop(future, future.set_result, response)
         return True
+
+
+def _is_of_question(response: Mapping[str, Any]) -> bool:
+    """Whether a response may be to a question of a worker; others are not told."""
+    request_id = response.get("id")
+    return isinstance(request_id, str) and request_id.startswith(_PREFIX)
 
 
 async def _answered(

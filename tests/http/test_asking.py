@@ -9,7 +9,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 from fastapi import BackgroundTasks, Depends
 
-from mcpkit import App, Context, Result, pending
+from mcpkit import App, Context, MemoryBackend, Result, pending
 from mcpkit.errors import (
     INTERNAL_ERROR,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
@@ -722,6 +722,20 @@ async def test_only_the_session_that_was_asked_can_answer() -> None:
         response = await message_of(opened)
         await answer(app, session, message["id"], result=named("mallory"))
     assert TOOL.text(response["result"]) == "ada"
+
+
+async def test_the_other_workers_are_told_of_answers_alone() -> None:
+    """Ours: a response to nothing that was asked is nobody's, however large it is."""
+    backend = MemoryBackend()
+    heard: list[str] = []
+    backend.subscribe(heard.append)
+    app = App("shop", backend=backend)
+    session = await session_of(app)
+    for request_id in (7, "7", "Q-1"):
+        await answer(app, session, request_id, result=named("ada"))
+    assert heard == []
+    await answer(app, session, "q-1", result=named("ada"))
+    assert len(heard) == 1
 
 
 # What can't be asked
