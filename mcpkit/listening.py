@@ -29,6 +29,9 @@ from mcpkit.subscriptions import Subscription
 LINGER: Final = 60.0
 """How long a session is listened for, in seconds, while no connection is open."""
 
+MAX_CONNECTIONS: Final = 100
+"""How many connections a session may listen on in a worker; the oldest goes first."""
+
 
 class Listening:
     """The sessions that listen in this worker.
@@ -142,7 +145,9 @@ class _Listener:
                 event_id = self._buffer.event_id(self._position)
                 await exchange.write(sse.priming(event_id, RETRY_MS))
             position = await self._catch_up(exchange, after)
-            while not await self._send(exchange, turn, position):
+            while turn in self._connections and not await self._send(
+                exchange, turn, position
+            ):
                 position = None
                 await turn.wait()
         finally:
@@ -202,10 +207,13 @@ class _Listener:
         self._subscriptions.hear(self.subscription)
         turn = asyncio.Event()
         self._connections.append(turn)
+        if len(self._connections) > MAX_CONNECTIONS:
+            self._connections.pop(0).set()
         return turn
 
     def _leave(self, turn: asyncio.Event) -> None:
-        self._connections.remove(turn)
+        if turn in self._connections:
+            self._connections.remove(turn)
         if self._connections:
             self._connections[-1].set()
         elif not self.task.done():

@@ -421,6 +421,27 @@ async def test_the_latest_connection_is_the_one_that_came_last() -> None:
         await early.close()
 
 
+async def test_the_oldest_connection_makes_room_for_the_latest(
+    brief: None,  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ours: however many a session opens, so many are open."""
+    monkeypatch.setattr("mcpkit.listening.MAX_CONNECTIONS", 3)
+    app = bookshop()
+    headers = in_session(await open_session(app, "2025-06-18"))
+    async with AsyncExitStack() as stack:
+        opened = []
+        for _ in range(5):
+            opened.append(await stack.enter_async_context(stream(app, None, headers)))
+            await wait_all_tasks_blocked()
+        for gone in opened[:2]:
+            assert await gone.rest() == []
+        app.tool(tell)
+        assert await opened[-1].message() == changed("tools")
+        assert [one.task.done() for one in opened] == [True, True, False, False, False]
+    await idle(app)
+
+
 async def test_a_host_that_cancels_a_request_gets_its_way() -> None:
     """Ours."""
     app = bookshop()
