@@ -41,7 +41,7 @@ bench: $(VENV)/.dev  ## Measure against the floors and the peers; results in tes
 	$(PY) -m tests.bench $(ARGS)
 
 .PHONY: soak
-soak: $(VENV)/.dev  ## Streams and calls for five minutes, in flat memory; make soak ARGS="--quick"
+soak: $(VENV)/.dev  ## Streams and calls for five minutes, then tasks over 200 kills; make soak ARGS="--quick"
 	$(PY) -m tests.soak $(ARGS)
 
 .PHONY: install

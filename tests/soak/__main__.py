@@ -1,4 +1,7 @@
-"""`python -m tests.soak`: streams and calls, for minutes, with flat memory."""
+"""`python -m tests.soak`: streams and calls, for minutes, with flat memory; and kills.
+
+The streams come first, and then workers are killed, over whose end no task is lost.
+"""
 
 import argparse
 import asyncio
@@ -9,6 +12,7 @@ from typing import Final
 
 import uvloop
 
+from tests.soak import kills
 from tests.soak.report import Plan, as_text, checks
 from tests.soak.run import soak
 from tests.soak.serve import serving
@@ -20,9 +24,19 @@ _SPARE_FDS: Final = 500
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Soak a server, print what was seen, and return 1 if a check is broken."""
+    """Soak a server, kill others, print what was seen, and return 1 if all is not well.
+
+    Args:
+        arguments: Those of the command line.
+    """
     options = _parser().parse_args(arguments)
-    plan = _plan(options)
+    code = 0 if options.only == "kills" else _soak(_plan(options))
+    if options.only != "streams":
+        code |= kills.main(["--quick"] if options.quick else [])
+    return code
+
+
+def _soak(plan: Plan) -> int:
     _allow_fds(plan.streams + _SPARE_FDS)
     with (
         serving() as process,
@@ -70,6 +84,9 @@ def _parser() -> argparse.ArgumentParser:
         default=plan.update_every,
         metavar="SECONDS",
         help="how often all streams are told of an update",
+    )
+    parser.add_argument(
+        "--only", choices=["streams", "kills"], help="one of the two parts"
     )
     parser.add_argument(
         "--quick", action="store_true", help="a short form, and nothing else counts"

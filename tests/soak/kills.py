@@ -75,8 +75,8 @@ class Errand:
         tool: What runs it.
         steps: How many steps it has.
         colour: What the client answers; `None` when it is asked nothing.
-        worker: Who acknowledged it.
         task_id: Its id.
+        worker: Who acknowledged it.
         ended: How it stood at its end.
         was_harmed: Its worker was, before it was seen to have ended.
     """
@@ -85,8 +85,8 @@ class Errand:
     tool: str
     steps: int
     colour: str | None
-    worker: Worker
     task_id: str
+    worker: Worker | None = field(default=None, repr=False)
     ended: dict[str, Any] = field(default_factory=dict)
     was_harmed: bool = False
 
@@ -227,8 +227,8 @@ class _Run:
             tool=tool,
             steps=steps,
             colour=None if ask_at < 0 else chance.choice(_COLOURS),
-            worker=worker,
             task_id=task_id,
+            worker=worker,
         )
 
     async def _follow(self, errand: Errand) -> None:
@@ -244,7 +244,7 @@ class _Run:
         task = await self._cluster.get(worker, errand.task_id)
         if task["status"] in ENDED:
             errand.ended = task
-            errand.was_harmed = errand.worker.is_harmed
+            errand.was_harmed = errand.worker is None or errand.worker.is_harmed
         elif task["status"] == "input_required":
             assert errand.colour is not None
             await self._cluster.answer(await self._any(), task, errand.colour)
@@ -268,7 +268,7 @@ def _check(results: Results, workers: Cluster) -> None:
             results.faults.append(f"{name}: done twice: {lines}")
     for errand in results.errands:
         lines = noted.get(errand.name, [])
-        outcome = _outcome(errand, [step for step, _ in lines])
+        outcome = outcome_of(errand, [step for step, _ in lines])
         if outcome is None:
             results.faults.append(f"{errand}: {lines}")
             continue
@@ -289,7 +289,7 @@ def _left(workers: Cluster) -> list[str]:
     return broken + [f"it has not ended: {row}" for row in left]
 
 
-def _outcome(errand: Errand, steps: list[str]) -> str | None:
+def outcome_of(errand: Errand, steps: list[str]) -> str | None:
     """Return what became of a task; `None` if that can't be."""
     ended, every = errand.ended, [f"step-{number}" for number in range(errand.steps)]
     if ended.get("status") == "completed":
