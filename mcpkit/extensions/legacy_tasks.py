@@ -296,10 +296,8 @@ def state_of(record: TaskRecord) -> dict[str, Any]:
 
 def _fault(result: Mapping[str, Any]) -> str | None:
     """Return what a result that tells of a fault says, if it has a text."""
-    texts = (
-        block["text"] for block in result["content"] if block.get("type") == "text"
-    )
-    return next(texts, None)
+    blocks = result.get("content", ())
+    return next((it["text"] for it in blocks if it.get("type") == "text"), None)
 
 
 def _check_is_there(context: Context) -> None:
@@ -315,9 +313,10 @@ def _check_is_there(context: Context) -> None:
 
 
 def _check(context: Context) -> None:
+    """Refuse a client of a revision that has no tasks.
+
+    Raises:
+        ProtocolError: -32601, it is.
+    """
     if not context.revision.tasks:
-        raise _not_found("Method not found")
-
-
-def _not_found(message: str) -> ProtocolError:
-    return ProtocolError(METHOD_NOT_FOUND, message)
+        raise ProtocolError(METHOD_NOT_FOUND, "Method not found")

@@ -113,7 +113,7 @@ class Waiting:
     async def end(self) -> Any:
         """Read the response, which comes next: its result or its error."""
         message = await self.message()
-        assert message["id"] == self.request_id, message
+        assert message.get("id") == self.request_id, message
         return message["result"] if "result" in message else message["error"]
 
 

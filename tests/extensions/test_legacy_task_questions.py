@@ -18,6 +18,7 @@ from mcpkit import AnswerError, App, Context, Result
 from mcpkit.errors import MISSING_REQUIRED_CLIENT_CAPABILITY
 from mcpkit.extensions.task_wire import IDENTIFIER
 from mcpkit.questions import Elicit, ListRoots
+from mcpkit.stores.base import TaskRecord
 from tests.calls import call, failed, text
 from tests.extensions.legacy import RELATED, Peer, Waiting, connect, stranger
 from tests.http.client import legacy
@@ -95,9 +96,10 @@ def id_of(client: Client) -> Any:
 
 
 async def nothing_left(app: App) -> None:
-    """Check that nothing is left of what was asked."""
-    await wait_all_tasks_blocked()
-    assert (len(app.questions), len(app.running)) == (0, 0)
+    """Wait until nothing is left of what was asked."""
+    async with asyncio.timeout(PATIENCE):
+        while len(app.questions) or len(app.running):
+            await asyncio.sleep(0)
 
 
 async def visit(ctx: Context) -> str:
@@ -246,7 +248,9 @@ async def test_a_task_asks_several_things_at_once() -> None:
         ids = {request["method"]: request_id for request_id, request in asked.items()}
         assert asked[ids["elicitation/create"]] == WHO
         await peer.answer(ids["roots/list"], result={"roots": []})
-        await wait_all_tasks_blocked()
+        async with asyncio.timeout(PATIENCE):
+            while len(app.questions) == 2:
+                await asyncio.sleep(0)
         assert (await peer.state(task_id))["status"] == "input_required"
         await peer.answer(ids["elicitation/create"], result=named("Ada"))
         assert await waiting.end() == told(task_id, "Ada 0")
@@ -490,3 +494,36 @@ async def test_a_task_of_the_other_era_asks_its_principal_too(
         assert ("elicitationId" in asked["params"]) is is_page
         await peer.answer(request_id, result=answer)
         assert await waiting.end() == told(task_id, result)
+
+
+async def test_an_answer_that_can_not_be_kept_is_asked_for_of_who_waits_next(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = app_of(greet)
+    peer = await connect(app)
+    task_id = await peer.begin("talk")
+    store = app.tasks.store
+    replace_record = store.replace
+    is_full = asyncio.Event()
+
+    async def full(record: TaskRecord, revision: int) -> bool:
+        if record.answered:
+            is_full.set()
+            raise OSError("the disk is full")
+        return await replace_record(record, revision)
+
+    async with peer.waiting(task_id) as waiting:
+        request_id, _ = await question(waiting, task_id)
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "replace", full)
+            await peer.answer(request_id, result=named("Ada"))
+            await is_full.wait()
+        assert (await peer.state(task_id))["status"] == "input_required"
+        async with peer.waiting(task_id) as next_:
+            request_id, asked = await question(next_, task_id)
+            assert asked == WHO
+            await peer.answer(request_id, result=named("Ada"))
+            for it in (waiting, next_):
+                assert await it.end() == told(task_id, "Hello, Ada")
+    [record] = caplog.records
+    assert record.getMessage() == "tasks/result: an answer to a task can't be kept"

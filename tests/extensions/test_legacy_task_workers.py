@@ -18,6 +18,7 @@ import pytest
 from mcpkit import App, Context
 from mcpkit.backends.base import Backend
 from mcpkit.backends.memory import MemoryBackend
+from mcpkit.extensions import tasks
 from mcpkit.extensions.tasks import Tasks
 from mcpkit.stores.sqlite import SQLiteTaskStore
 from tests.calls import text
@@ -42,8 +43,11 @@ async def hold(ctx: Context) -> None:
     await asyncio.sleep(3600)
 """
 
-SOON: Final = 2.5
-"""Seconds in which a worker sees what another one that tells it nothing has done."""
+SOON: Final = 4
+"""Seconds in which a worker sees what another one that tells it nothing has done.
+
+It looks each second; the rest is for a machine that is busy.
+"""
 
 
 PROMPTLY: Final = 5
@@ -67,8 +71,8 @@ class Worker:
         self.stopped = asyncio.Event()
         self.sessions: list[Any] = []
         self.store = SQLiteTaskStore(path)
-        tasks = Tasks(self.store)
-        self.app = App("workers", secret_key=KEY, tasks=tasks, backend=backend)
+        kept = Tasks(self.store)
+        self.app = App("workers", secret_key=KEY, tasks=kept, backend=backend)
         self.app.add_tool(self.hold, task="optional")
         self.app.add_tool(self.greet, task="optional", resumable=True)
 
@@ -165,21 +169,20 @@ async def test_a_task_is_stopped_soon_that_another_worker_cancels(
 
 
 async def test_workers_that_share_a_backend_tell_each_other_at_once(
-    together: tuple[Worker, Worker],
+    together: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Who only looks sees nothing in time.
+    monkeypatch.setattr(tasks, "TICK", 10 * PATIENCE)
     runs, waits = together
     peer = await connect(runs.app)
     task_id = await peer.begin("greet")
     other = peer.over(waits.app)
-    began = time.monotonic()
     async with other.waiting(task_id) as waiting:
         for name in ("Ada", "Bob"):
             question = await waiting.message()
             # It reaches the worker where nobody waits for it.
             await peer.answer(question["id"], result=named(name))
         assert await waiting.end() == told(task_id, "Hello, Ada and Bob")
-    # Nobody had to look.
-    assert time.monotonic() - began < 1
 
 
 async def test_a_task_that_another_worker_runs_again_asks_the_same_client(
@@ -223,6 +226,7 @@ async def test_a_server_that_stops_does_not_wait_for_those_who_wait_for_tasks(
             headers["mcp-session-id"] = opened.headers["mcp-session-id"]
             params = {"name": "hold", "task": {}}
             made = (await send(legacy("tools/call", params))).json()
+            assert "result" in made, made
             task_id = made["result"]["task"]["taskId"]
             message = legacy("tasks/result", {"taskId": task_id})
             async with client.stream(

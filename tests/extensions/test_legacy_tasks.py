@@ -438,12 +438,16 @@ async def test_a_task_has_failed_when_its_tool_has(
     assert await peer.send("tasks/cancel", taskId=task_id) == ENDED
 
 
-async def test_a_task_that_failed_without_a_text_says_nothing() -> None:
+PICTURE: Final = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+
+
+@pytest.mark.parametrize("content", [[], [PICTURE]])
+async def test_a_task_that_failed_without_a_text_says_nothing(content: Any) -> None:
     app = App("tests")
 
     @app.tool(task="required")
     def fails() -> Result[str]:
-        return Result.raw({"content": [], "isError": True})
+        return Result.raw({"content": content, "isError": True})
 
     peer = await connect(app)
     task_id = await peer.begin("fails")
