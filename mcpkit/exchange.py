@@ -196,7 +196,7 @@ class Exchange:
                 {"type": "http.response.start", "status": 200, "headers": headers}
             )
         except asyncio.CancelledError:
-            self._began, self.takes_json = False, True
+            self._began, self.takes_json = False, self._is_open
             raise
 
     @property

@@ -263,6 +263,31 @@ async def test_nothing_at_all_is_sent_to_a_client_that_has_gone() -> None:
     assert sent == []
 
 
+async def test_who_goes_before_a_stream_begins_is_sent_nothing_in_its_place() -> None:
+    sent: list[str] = []
+    shop = Shop()
+    streaming(shop)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        async def note(event: Any) -> None:
+            sent.append(event["type"])
+            await send(event)
+
+        await shop.app(scope, receive, note)
+
+    client = Client(app)
+    client.reads.clear()
+    asking = asyncio.create_task(client.ask(call("x", {}, TOKEN)))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    client.gone.set()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    client.reads.set()
+    await asking
+    assert sent == ["http.response.start"]
+
+
 async def test_a_server_may_say_so_that_a_client_has_gone_when_it_is_sent_something(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
