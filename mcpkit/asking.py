@@ -13,6 +13,7 @@ import asyncio
 import secrets
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -43,6 +44,10 @@ T = TypeVar("T")
 
 NO_CARRIER: Final = "MRTR input requests require protocol 2026-07-28"
 """What a legacy client is told whom nothing can be asked."""
+
+WITHDRAWING: Final = 1.0
+"""How long a handler waits, in seconds, for a client that does not read to be told that
+its answer is not waited for."""
 
 
 class PausedError(BaseException):
@@ -316,7 +321,9 @@ class Conversation:
                 reason = "The answer is not waited for any more"
                 meta = request.get("params", {}).get("_meta")
                 withdrawn = notifications.cancelled(sent_as, reason, meta)
-                await channel.send(context, withdrawn)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(WITHDRAWING):
+                        await channel.send(context, withdrawn)
             raise
         result = response.get("result")
         if not is_object(result):

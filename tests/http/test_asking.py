@@ -601,6 +601,31 @@ async def test_of_two_answers_at_the_same_time_the_first_is_taken() -> None:
     assert TOOL.text(response["result"]) == "a"
 
 
+async def test_a_client_that_reads_nothing_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ours: neither for its answer, nor to hear that it is too late."""
+    monkeypatch.setattr("mcpkit.asking.WITHDRAWING", 0.01)
+    gone = asyncio.Event()
+
+    async def handler(ctx: Context) -> str:
+        try:
+            return await ask(ctx, "First?")
+        except AnswerError as error:
+            gone.set()
+            return str(error)
+
+    app = app_of(handler, ask_seconds=0.01)
+    session = await session_of(app)
+    async with asking(app, session) as opened:
+        opened.reads.clear()
+        async with asyncio.timeout(PATIENCE):
+            await gone.wait()
+        opened.reads.set()
+        *_, response = await opened.rest()
+    assert TOOL.text(response["result"]) == "The client did not answer in time"
+
+
 async def test_a_cancelled_request_waits_for_no_answer() -> None:
     """Spec 2025-11-25, basic/utilities/cancellation."""
     stopped: list[str] = []
