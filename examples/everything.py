@@ -518,7 +518,8 @@ async def multi_input(ctx: Context) -> str:
 async def user_name(ctx: Context) -> str:
     """Ask the user for a name."""
     answers = await ctx.ask({"user_name": Elicit("What is your name?", Name)})
-    return filled_in(answers["user_name"]).name
+    answer: Answer[Name] = answers["user_name"]
+    return filled_in(answer).name
 
 
 async def when_it_is_known(ctx: Context) -> bool:

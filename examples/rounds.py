@@ -16,7 +16,7 @@ class Name:
 @app.tool
 def register(ctx: Context) -> str | Result:
     """Ask for a name, until it is one that nobody has. Each round is a call."""
-    tries = int(ctx.input.state or "0")
+    tries = ctx.input.state or 0
     question = Elicit("What is your name?" if tries == 0 else "And another?", Name)
     response = ctx.input.responses.get("name")
     if response is not None:
@@ -25,5 +25,4 @@ def register(ctx: Context) -> str | Result:
             return "Nobody was registered."
         if answer.data.name not in TAKEN:
             return f"You are {answer.data.name}, at try {tries}."
-    asked = {"name": question.request(ctx.revision)}
-    return Result.input_required(asked, str(tries + 1))
+    return Result.input_required({"name": question}, tries + 1)

@@ -16,6 +16,7 @@ from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
+from weakref import ref
 
 from mcpkit.context import Channel, Context, Session
 from mcpkit.effects import Effects
@@ -97,7 +98,8 @@ class Conversation:
     ) -> None:
         self.journal = journal or Journal()
         self.asked: dict[str, Any] = {}
-        self._context = context
+        # It has this, and would be held by it until the garbage collector comes.
+        self._context_ref = ref(context)
         self._questions = questions
         self._seconds = seconds
         self._first = first
@@ -181,6 +183,12 @@ class Conversation:
         """Wait for what the handler does once, when it was stopped meanwhile."""
         await self._effects.finish()
 
+    @property
+    def _context(self) -> Context:
+        context = self._context_ref()
+        assert context is not None  # noqa: S101  # whoever asks has it
+        return context
+
     def _check_asker(self) -> None:
         """Stop those whose client would not answer, or would be waited for in vain.
 
@@ -208,7 +216,7 @@ class Conversation:
                 f"{question!r} by {key!r}"
             )
         position = self._next()
-        request = _request(question, self._context.revision)
+        request = request_of(question, self._context.revision)
         mark = Journal.digest(request)
         nth = self._same[mark]
         self._same[mark] += 1
@@ -456,7 +464,12 @@ class _Asked(NamedTuple):
     request: dict[str, Any]
 
 
-def _request(question: Question[Any], revision: Revision) -> dict[str, Any]:
+def request_of(question: Question[Any], revision: Revision) -> dict[str, Any]:
+    """Return a question as it goes on the wire.
+
+    Raises:
+        ProtocolError: -32603, the revision has no such question.
+    """
     try:
         return question.request(
             revision,

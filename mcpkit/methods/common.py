@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
+from mcpkit.asking import request_of
 from mcpkit.components import Component, HandlerError, abandon, leave
 from mcpkit.context import Context, Input
 from mcpkit.errors import (
@@ -22,6 +23,7 @@ from mcpkit.protocol.inputs import MAX_QUESTIONS, Journal, required_capabilities
 from mcpkit.protocol.jsonrpc import encode, is_object
 from mcpkit.protocol.results import Kind, Result
 from mcpkit.protocol.sealing import MAX_TOKEN_BYTES, SealError
+from mcpkit.questions import Question
 from mcpkit.registry import ListKind, View, suggestions
 from mcpkit.server import Server, logger, printable
 from mcpkit.visibility import Rule
@@ -364,7 +366,12 @@ async def settle(
         if server.task_host is None or context.method != "tools/call":
             raise internal_error()
         return await server.task_host.handle(context, result)
-    requests = result.value.get("inputRequests", {})
+    requests = {
+        key: request_of(asked, context.revision)
+        if isinstance(asked, Question)
+        else asked
+        for key, asked in result.value.get("inputRequests", {}).items()
+    }
     state = result.value.get("requestState")
     try:
         required = _required(requests, state)
@@ -375,10 +382,10 @@ async def settle(
         await _carry(server, context, requests, state, target)
         return await again(server, context)
     check_capabilities(required, context.client_capabilities)
-    if state is None and context.conversation is None:
-        return result
-    token = _sealed(server, context, state, target, arguments)
-    return Result.input_required(result.value.get("inputRequests"), token)
+    token = None
+    if state is not None or context.conversation is not None:
+        token = _sealed(server, context, state, target, arguments)
+    return Result.input_required(requests or None, token)
 
 
 def _required(requests: Mapping[str, Any], state: Any) -> dict[str, Any]:

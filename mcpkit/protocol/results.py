@@ -324,13 +324,15 @@ class Result(Generic[T]):
     def input_required(
         cls,
         input_requests: Mapping[str, Any] | None = None,
-        request_state: str | None = None,
+        request_state: Any = None,
     ) -> "Result[Any]":
         """A question to the client, which may retry the request with an answer.
 
         Args:
-            input_requests: Input requests by key, each a `method` and `params`.
-            request_state: An opaque token that the retry brings back.
+            input_requests: Input requests by key, each a `method` and `params`, or
+                one of the questions that `ctx.ask` takes.
+            request_state: What the retry brings back, any JSON value: it travels
+                sealed.
 
         Raises:
             ValueError: Neither is given.
