@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+import signal
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -801,5 +802,51 @@ async def test_who_has_gone_is_not_waited_with_for_ever(
     monkeypatch.setattr(legacy_tasks, "GRACE", 0.1)
     await waiting
     assert (await peer.state(task_id))["status"] == "working"
+    works.go.set()
+    assert await peer.result(task_id) == of(task_id, text("held"))
+
+
+async def test_who_waits_is_told_that_a_task_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Spec 2025-11-25, basic/utilities/tasks: Protocol Errors."""
+    works = Works()
+    peer = await connect(works.app)
+    task_id = await peer.begin("hold")
+    waiting = asyncio.create_task(peer.result(task_id))
+    async with asyncio.timeout(PATIENCE):
+        while not len(works.app.running):
+            await asyncio.sleep(0)
+
+    async def nothing(_: str) -> None:
+        return None
+
+    with monkeypatch.context() as patch:
+        patch.setattr(works.app.tasks.store, "get", nothing)
+        assert await waiting == NOT_FOUND
+    works.go.set()
+    assert await peer.result(task_id) == of(task_id, text("held"))
+
+
+@pytest.fixture
+def handled() -> Iterator[None]:
+    """Handle the signal that asks the process to stop, as a server does."""
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("handled")
+async def test_who_waits_is_told_that_the_server_stops() -> None:
+    works = Works()
+    peer = await connect(works.app)
+    task_id = await peer.begin("hold")
+    waiting = asyncio.create_task(peer.result(task_id))
+    async with asyncio.timeout(PATIENCE):
+        while not len(works.app.running):
+            await asyncio.sleep(0)
+    signal.raise_signal(signal.SIGTERM)
+    stopping = "The server is stopping: ask for the result again"
+    assert await waiting == {"code": -32000, "message": stopping}
     works.go.set()
     assert await peer.result(task_id) == of(task_id, text("held"))
