@@ -223,6 +223,7 @@ class Context:
     """
 
     __slots__ = (
+        "__weakref__",
         "_host",
         "_reported",
         "_waits",

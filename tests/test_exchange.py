@@ -2,11 +2,13 @@
 
 import asyncio
 import gc
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import pytest
 
 from mcpkit import App, Context, exchange, running
+from mcpkit.protocol.era import CLIENT_CAPABILITIES
 from tests.http.client import LEGACY, Json, legacy, open_session
 from tests.http.streams import Client
 from tests.http.test_streams import TOKEN, answer, call, told
@@ -54,26 +56,74 @@ def build_app() -> App:
 NAMES: Final = ["returns", "waits", "reports", "waits_and_reports", "in_a_thread"]
 
 
+async def garbage_of(ask: Callable[[], Awaitable[None]]) -> int:
+    """Return how many objects 50 requests leave for the garbage collector."""
+    for _ in range(5):
+        await ask()
+    await asyncio.sleep(0)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(50):
+            await ask()
+        await asyncio.sleep(0)
+        return gc.collect()
+    finally:
+        gc.enable()
+
+
 @pytest.mark.parametrize("name", NAMES)
 async def test_nothing_is_left_for_the_garbage_collector(name: str) -> None:
     """SES-04. What refers to itself stays until it comes, however much that is."""
     app = build_app()
 
-    async def ask(count: int) -> None:
-        for _ in range(count):
-            client = Client(app)
-            await client.ask(call(name, {}, TOKEN))
-            assert told(client.messages[-1]) == answer("done")
+    async def ask() -> None:
+        client = Client(app)
+        await client.ask(call(name, {}, TOKEN))
+        assert told(client.messages[-1]) == answer("done")
 
-    await ask(5)
-    gc.collect()
-    gc.disable()
-    try:
-        await ask(50)
-        await asyncio.sleep(0)
-        assert gc.collect() < 50
-    finally:
-        gc.enable()
+    assert await garbage_of(ask) < 50
+
+
+async def test_rounds_of_questions_leave_nothing_for_the_garbage_collector() -> None:
+    """Ours: an answer may hold much, and so may the arguments of a call."""
+    app = App("tests")
+
+    @app.tool
+    async def asks(ctx: Context) -> str:
+        (root,) = await ctx.list_roots()
+        return root.uri
+
+    async def ask() -> None:
+        message = call("asks", meta={CLIENT_CAPABILITIES: {"roots": {}}})
+        (asked,) = (await Client(app).ask(message)).messages
+        roots = {"roots": [{"uri": "file:///srv"}]}
+        message["params"] |= {
+            "inputResponses": dict.fromkeys(asked["result"]["inputRequests"], roots),
+            "requestState": asked["result"]["requestState"],
+        }
+        (last,) = (await Client(app).ask(message)).messages
+        assert told(last) == answer("file:///srv")
+
+    assert await garbage_of(ask) < 50
+
+
+@pytest.mark.usefixtures("attentive")
+async def test_a_cancelled_request_leaves_nothing_for_the_garbage_collector() -> None:
+    app = App("tests")
+    asking: list[Client] = []
+
+    @app.tool
+    async def waits() -> None:
+        asking[-1].gone.set()
+        await asyncio.Event().wait()
+
+    async def ask() -> None:
+        asking[:] = [Client(app)]
+        await asking[0].ask(call("waits"))
+        assert asking[0].sent == []
+
+    assert await garbage_of(ask) < 50
 
 
 @pytest.mark.usefixtures("attentive")

@@ -192,7 +192,11 @@ async def _stopped(
         BaseException: What ends the request as a whole.
     """
     if isinstance(error, (ProtocolError, asyncio.CancelledError, GeneratorExit)):
-        raise error
+        try:
+            raise error
+        finally:
+            # Its traceback holds this frame, which would hold it.
+            del error
     if isinstance(error, (InputRequiredError, PausedError)):
         return await _settled(server, context, tool, arguments, paused(context))
     if server.task_host is not None and context.task is None and asks_for_task(context):
