@@ -8,6 +8,7 @@ Spec 2026-07-28, basic/patterns/cancellation; 2025-11-25, basic/utilities/cancel
 """
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from functools import partial
@@ -30,6 +31,8 @@ costs more than most requests do.
 
 MAX_CANCELLED: Final = 64
 """How many requests of one caller may be cancelled and not have ended."""
+
+_logger: Final = logging.getLogger("mcpkit")
 
 Caller: TypeAlias = tuple[str, str | None]
 """Who may cancel a request: its session, its principal, or its address."""
@@ -117,9 +120,14 @@ class Running:
             run.cancel()
 
     def _register(self, run: "_Run") -> None:
-        self._bus.join()
         run.key = run.caller, run.context.request_id
         self._runs[run.key] = run
+        try:
+            self._bus.join()
+        # What has begun goes on, and can be cancelled from here.
+        except Exception:
+            method = run.context.method
+            _logger.exception("%s: no other worker can cancel it", method)
 
     def _look_after(self, run: "_Run") -> None:
         rounds = self._rounds

@@ -17,7 +17,15 @@ import pytest
 from fastapi import Depends
 from starlette.types import Receive, Scope, Send
 
-from mcpkit import App, Context, Result, ToolError, running, threads
+from mcpkit import (
+    App,
+    Context,
+    MemoryBackend,
+    Result,
+    ToolError,
+    running,
+    threads,
+)
 from mcpkit.running import MAX_CANCELLED
 from tests.http.client import (
     JSON_HEADERS,
@@ -682,6 +690,25 @@ async def test_a_legacy_client_that_goes_away_cancels_nothing() -> None:
     shop.go.set()
     await asking
     assert shop.steps == ["returned", "finally"]
+
+
+async def test_a_request_goes_on_although_no_other_worker_can_cancel_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Ours: the backend has failed."""
+
+    class Failing(MemoryBackend):
+        def subscribe(self, receive: Callable[[str], None]) -> Callable[[], None]:
+            raise OSError(receive)
+
+    shop = Shop(App("waiting", backend=Failing()))
+    plain(shop)
+    asking = asyncio.create_task(Caller({}).send(shop.app, legacy_call("x")))
+    await shop.waits.wait()
+    shop.go.set()
+    assert told((await asking).messages[0]) == answer("done")
+    assert shop.steps == ["returned", "finally"]
+    assert of_mcpkit(caplog) == ["ERROR: tools/call: no other worker can cancel it"]
 
 
 @pytest.mark.parametrize("kind", ["session", "principal", "address"])
