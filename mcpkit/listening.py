@@ -195,7 +195,7 @@ class _Listener:
         follower = self._buffer.follow(self._position if position is None else position)
         async for event_id, data in follower:
             # Before it is sent: who takes over meanwhile does not send it again.
-            self._position = int(event_id.rpartition(".")[2])
+            self._position = follower.position
             await exchange.write(sse.event(data, event_id=event_id))
         return not follower.displaced
 

@@ -224,11 +224,14 @@ class Follower:
     It ends when the stream has finished and all is taken, when the session has
     ended, or when it is displaced. An `anext` that is cancelled takes nothing, so
     it may have a timeout and be called again.
+
+    Attributes:
+        position: How much of the stream was taken.
     """
 
     def __init__(self, buffer: Buffer, position: int, turn: "_Turn") -> None:
         self._buffer = buffer
-        self._position = position
+        self.position = position
         self._turn = turn
 
     @property
@@ -246,10 +249,10 @@ class Follower:
 
     async def __anext__(self) -> tuple[str, bytes]:
         while not self._turn.over:
-            taken = self._buffer.next_after(self._position)
+            taken = self._buffer.next_after(self.position)
             if taken is not None:
-                self._position, data = taken
-                return self._buffer.event_id(self._position), data
+                self.position, data = taken
+                return self._buffer.event_id(self.position), data
             if self._buffer.finished:
                 break
             self._turn.wake.clear()
