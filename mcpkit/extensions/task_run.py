@@ -56,6 +56,7 @@ class TaskRun:
         self.is_over = False
         self._store = store
         self._changed = changed
+        self._stops = False
         self._told = asyncio.Event()
         self._taken: set[str] = set()
         self._text: str | None = None
@@ -162,7 +163,8 @@ class TaskRun:
             self._timer = asyncio.get_running_loop().call_later(wait, self._tell_later)
 
     def _stop(self) -> None:
-        if not self.is_over:
+        # What cleans up is not broken off.
+        if not (self.is_over or self._stops):
             self.work.cancel()
 
     async def _write(self, edit: Callable[[TaskRecord], TaskRecord]) -> None:
@@ -176,6 +178,7 @@ class TaskRun:
         except LostError:
             if asyncio.current_task() is self.work:
                 # It stops here, and need not be told.
+                self._stops = True
                 self.context.cancel()
             self.cancel()
             raise asyncio.CancelledError from None

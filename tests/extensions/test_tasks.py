@@ -515,6 +515,7 @@ async def test_questions_may_be_answered_one_after_the_other() -> None:
     task_id = await started(app, "work")
     asked = await until(app, task_id, "input_required")
     assert asked == asking(first=form("first?"), second=form("second?"))
+    # One after the other, in whatever order.
     await answer(app, task_id, {"second": named("Ben")})
     assert await look(app, task_id) == asking(first=form("first?"))
     await answer(app, task_id, {"first": named("Ada")})
@@ -621,6 +622,26 @@ async def test_a_question_in_the_same_words_has_another_key() -> None:
         assert asked == asking(**{key: form("Who?")})
         await answer(app, task_id, {key: named(name)})
     assert await ended(app, task_id) == completed(text("Ada Ben"))
+
+
+async def test_an_answer_that_was_read_is_not_kept_twice() -> None:
+    """Ours: it is in the journal from then on."""
+
+    async def work(ctx: Context) -> str:
+        """Ask two in turn."""
+        return f"{await ask(ctx, 'First?')} {await ask(ctx, 'Second?')}"
+
+    app = app_with(work)
+    task_id = await started(app, "work")
+    await until(app, task_id, "input_required")
+    await answer(app, task_id, {"elicitation": named("Ada")})
+    await until(app, task_id, "input_required")
+    record = await app.tasks.store.get(task_id)
+    assert record is not None
+    assert record.answered == {}
+    assert record.journal is not None
+    [[position, _, response]] = record.journal["e"]
+    assert (position, response) == (0, named("Ada"))
 
 
 async def test_questions_built_by_hand_have_other_keys_each_time() -> None:
@@ -765,6 +786,15 @@ async def test_a_task_is_cancelled_and_cleans_up() -> None:
     # Again, and for a task that has ended, it makes no difference.
     assert await cancel(app, task_id) == {}
     assert await look(app, task_id) == {"status": "cancelled"}
+
+
+async def test_a_task_that_has_not_begun_is_cancelled() -> None:
+    """Spec ext-tasks, tasks: Task Cancellation."""
+    app = app_with(done)
+    task_id = await started(app, "work")
+    # Nothing has waited until now, so that the handler has had no turn.
+    assert await cancel(app, task_id) == {}
+    assert await ended(app, task_id) == {"status": "cancelled"}
 
 
 async def test_a_task_that_came_to_its_end_is_not_cancelled_any_more() -> None:
@@ -1259,6 +1289,7 @@ async def test_a_task_that_is_cancelled_is_not_run_again() -> None:
 async def test_a_worker_that_lost_a_task_stops_and_writes_nothing() -> None:
     """Ours: another has it by now."""
     held = Held()
+    over = asyncio.Event()
 
     async def work(ctx: Context) -> str:
         """Wait, and report."""
@@ -1267,7 +1298,13 @@ async def test_a_worker_that_lost_a_task_stops_and_writes_nothing() -> None:
             await ctx.progress(1)
             held.notes.append("went on")
         finally:
-            held.notes.append("stopped")
+            try:
+                # What cleans up is not broken off.
+                for _ in range(10):
+                    await asyncio.sleep(0)
+                held.notes.append("stopped")
+            finally:
+                over.set()
         return "Done."
 
     app = app_with(work)
@@ -1277,7 +1314,7 @@ async def test_a_worker_that_lost_a_task_stops_and_writes_nothing() -> None:
     assert record is not None
     await app.tasks.store.replace(replace(record, worker="other"), record.revision)
     held.go.set()
-    await wait_all_tasks_blocked()
+    await asyncio.wait_for(over.wait(), PATIENCE)
     assert held.notes == ["cleaned up", "stopped"]
     assert await look(app, task_id) == {"status": "working"}
 
