@@ -77,7 +77,7 @@ class Listening:
         """End what a session hears: it has ended."""
         listener = self._sessions.get(session_id)
         if listener is not None:
-            listener.subscription.end("session")
+            listener.subscription.call(listener.subscription.end, "session")
 
     def _listen(self, context: Context, session: Session) -> "_Listener":
         server = self._server

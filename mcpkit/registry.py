@@ -116,6 +116,7 @@ class Registry:
             "completions": self.completions,
         }
         self._rules: dict[ListKind, tuple[Rule, ...]] = {}
+        self._listed: dict[tuple[ListKind, View], list[Component]] = {}
         # The templates, the most literal first.
         self._ranked: list[ResourceTemplate] = []
         self._listeners: list[Callable[[ListKind], None]] = []
@@ -339,6 +340,27 @@ class Registry:
             rules[kind] = tuple(dict.fromkeys(found))
         return rules[kind]
 
+    def listed(self, kind: ListKind, view: View) -> list[Component]:
+        """Return what a list has for the callers of one view. It is not to be changed.
+
+        Args:
+            kind: The list.
+            view: Which of its rules admit the caller.
+        """
+        kept = self._listed
+        if (kind, view) not in kept:
+            kept[kind, view] = [
+                component
+                for each, listed in _LIST.items()
+                if listed == kind
+                for component in list(self._kept[each].values())
+                if component.listed is None or component.listed in view
+            ]
+        found = kept[kind, view]
+        if len(kept) > MAX_ANSWERS:
+            kept.pop(next(iter(kept)), None)
+        return found
+
     def listen(self, callback: Callable[[ListKind], None]) -> Callable[[], None]:
         """Call back with the kind of a list after each change of it.
 
@@ -391,6 +413,7 @@ class Registry:
         # ones.
         self.answers = {}
         self._rules = {}
+        self._listed = {}
         self._ranked = []
         components = {
             "tools": self.tools,

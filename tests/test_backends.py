@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 
+from mcpkit.backends import memory
 from mcpkit.backends.base import Backend
 from mcpkit.backends.memory import _SWEEP_EVERY, MemoryBackend
 from tests.shared_backend import ROOT, SocketBackend, environment, serving
@@ -357,3 +358,19 @@ async def test_processes_share_values_and_messages(address: str, key: str) -> No
         other.stdin.write("\n")
         assert received.take(2) == ["from one", "from the other"]
         assert other.stdout.readline() == "from the other\n"
+
+
+async def test_a_store_in_memory_takes_so_many_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ours: clients can have keys kept for a day, and may not fill the memory."""
+    monkeypatch.setattr(memory, "MAX_KEYS", 2)
+    backend = MemoryBackend()
+    await backend.put("a", "1", 60)
+    await backend.put("b", "1", 60)
+    with pytest.raises(OverflowError, match="2 keys are kept already"):
+        await backend.put("c", "1", 60)
+    await backend.put("a", "2", 60)
+    assert await backend.replace("b", "1", None, 60)
+    assert await backend.replace("c", None, "1", 60)
+    assert [await backend.get(key) for key in "abc"] == ["2", None, "1"]

@@ -10,6 +10,9 @@ from typing import Final, TypeAlias
 _SWEEP_EVERY: Final = 256
 """How many values are kept between two sweeps of what has expired."""
 
+MAX_KEYS: Final = 200_000
+"""How many keys may be kept."""
+
 _logger: Final = logging.getLogger("mcpkit")
 
 _Receivers: TypeAlias = dict[object, Callable[[str], None]]
@@ -20,6 +23,9 @@ class MemoryBackend:
 
     Its messages reach the receivers of this process, and `publish` calls them itself,
     unless another thread or an outer `publish` is at it and takes the message along.
+
+    A client can have keys kept for a day: how many there are is bounded, and a new one
+    beyond that is refused.
 
     Args:
         now: The clock, in seconds.
@@ -37,7 +43,11 @@ class MemoryBackend:
         self._delivering = Lock()
 
     async def put(self, key: str, value: str, ttl: float) -> None:
-        """Keep a value under a key, for `ttl` seconds, whatever was there before."""
+        """Keep a value under a key, for `ttl` seconds, whatever was there before.
+
+        Raises:
+            OverflowError: There are `MAX_KEYS` others.
+        """
         with self._lock:
             self._keep(key, value, ttl)
 
@@ -90,6 +100,8 @@ class MemoryBackend:
         self._until_sweep -= 1
         if self._until_sweep <= 0:
             self._sweep()
+        if key not in self._values and len(self._values) >= MAX_KEYS:
+            raise OverflowError(f"{MAX_KEYS} keys are kept already")
         self._values[key] = (value, self._now() + ttl)
 
     def _sweep(self) -> None:

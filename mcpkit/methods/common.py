@@ -91,12 +91,6 @@ def is_visible(server: Server, context: Context, component: Component) -> bool:
     return rule is None or _admits(server, context, rule)
 
 
-def is_listed(server: Server, context: Context, component: Component) -> bool:
-    """Whether a list has a component for the caller; not, when that can't be told."""
-    rule = component.listed
-    return rule is None or _admits(server, context, rule)
-
-
 def read_view(server: Server, context: Context) -> View | None:
     """Return which rules admit the caller, of those that the list at hand has.
 
@@ -104,9 +98,14 @@ def read_view(server: Server, context: Context) -> View | None:
         The rules; `None` when all callers see the same.
     """
     kind = _LISTS.get(context.method)
-    rules = server.registry.rules(kind) if kind is not None else ()
-    if not rules:
+    if kind is None or not server.registry.rules(kind):
         return None
+    return view_of(server, context, kind)
+
+
+def view_of(server: Server, context: Context, kind: ListKind) -> View:
+    """Return which rules of a list admit the caller; not those that can't be asked."""
+    rules = server.registry.rules(kind)
     return frozenset(rule for rule in rules if _admits(server, context, rule))
 
 

@@ -6,7 +6,7 @@ Spec 2026-07-28, basic/patterns/subscriptions; 2025-11-25, server/resources.
 import hashlib
 import json
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from mcpkit.components import Component
@@ -23,9 +23,9 @@ from mcpkit.extensions.base import Filter
 from mcpkit.methods.common import (
     check_extension,
     invalid_params,
-    is_listed,
     is_visible,
     string_param,
+    view_of,
 )
 from mcpkit.observing import streaming
 from mcpkit.protocol import notifications
@@ -42,7 +42,6 @@ from mcpkit.subscriptions import (
     Subscription,
     Topic,
 )
-from mcpkit.visibility import Rule
 
 _FOLLOWED: Final = "session-follows:"
 
@@ -194,23 +193,8 @@ class News:
         return may_read(self._server, self.context, uri)
 
     def _listed(self, kind: ListKind) -> list[Component]:
-        registry = self._server.registry
-        kept: dict[str, list[Mapping[str, Component]]] = {
-            "tools": [registry.tools],
-            "prompts": [registry.prompts],
-            "resources": [registry.resources, registry.templates],
-        }
-        # Each rule is asked once.
-        seen: dict[Rule | None, bool] = {}
-        listed = []
-        for components in kept[kind]:
-            for component in list(components.values()):
-                rule = component.listed
-                if rule not in seen:
-                    seen[rule] = is_listed(self._server, self.context, component)
-                if seen[rule]:
-                    listed.append(component)
-        return listed
+        view = view_of(self._server, self.context, kind)
+        return self._server.registry.listed(kind, view)
 
 
 def may_read(server: Server, context: Context, uri: str) -> bool:
