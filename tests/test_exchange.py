@@ -204,6 +204,27 @@ async def test_a_comment_that_had_to_wait_does_not_follow_the_response(
 
 
 @pytest.mark.usefixtures("attentive")
+@pytest.mark.usefixtures("attentive")
+@pytest.mark.parametrize("turns", range(12))
+async def test_a_comment_that_comes_too_late_begins_no_stream(
+    turns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever the response is made, there is one."""
+    monkeypatch.setattr(exchange, "KEEP_ALIVE", 0)
+    app = App("tests")
+
+    @app.tool
+    async def waits() -> str:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        return "done"
+
+    client = await Client(app).ask(call("waits"))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert told(client.messages[-1]) == answer("done")
+
+
 async def test_a_stream_that_is_cancelled_as_it_begins_is_none() -> None:
     app = App("tests")
     waits = asyncio.Event()

@@ -497,3 +497,12 @@ def test_the_examples_hold() -> None:
     results = doctest.testmod(module)
     assert results == (0, results.attempted)
     assert results.attempted > 0
+
+
+async def test_a_stream_is_left_when_who_follows_it_now_leaves() -> None:
+    buffer = Replay().open(MINE)
+    before, now = buffer.follow(), buffer.follow()
+    before.leave()
+    assert buffer.away_since is None
+    now.leave()
+    assert buffer.away_since is not None
