@@ -308,6 +308,19 @@ async def test_an_answer_that_does_not_fit_is_asked_for_twice_more(
     assert messages_of(second) == {"elicitation-2": "Second, a?"}
 
 
+@EVERY
+async def test_an_answer_that_does_not_fit_counts_once(target: Target) -> None:
+    """Ours: it is not held against a client that says nothing more."""
+    app = app_of(three)
+    asked = await send(app, target)
+    asked = await retry(
+        app, asked, {"elicitation": named("a") | {"content": {}}}, target
+    )
+    for _ in range(3):
+        asked = await retry(app, asked, {}, target)
+        assert messages_of(asked) == {"elicitation": "First?"}
+
+
 async def test_a_malformed_message_of_the_model_is_asked_for_again() -> None:
     """MRTR-10. It has no words of ours to put a reason into."""
 
