@@ -113,8 +113,9 @@ class TaskRun:
 
     async def stop(self) -> None:
         """Stop the handler, after what it does once and has begun."""
-        if self.context.conversation is not None:
-            await self.context.conversation.finish()
+        conversation = self.context.conversation
+        assert conversation is not None  # noqa: S101  # each task has one
+        await conversation.finish()
         self.cancel()
 
     def end(self) -> None:

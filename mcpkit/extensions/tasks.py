@@ -157,8 +157,8 @@ class Tasks:
         self._helping: set[asyncio.Task[None]] = set()
         self._outside = copy_context()
         self._swept = 0.0
-        # Of those that are followed here: the revision, and when it was told of.
-        self._followed: dict[str, tuple[int, float]] = {}
+        # The revisions that were told of, of those that are followed here.
+        self._followed: dict[str, int] = {}
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
 
     def install(self, server: Server) -> None:
@@ -506,15 +506,14 @@ class Tasks:
             raise invalid_params("Invalid params: taskIds must be an array of strings")
         owner = owner_of(context)
         found = {task_id: await self.store.get(task_id) for task_id in value}
-        admitted = {
-            task_id: (record.revision, record.updated)
+        admitted = [
+            task_id
             for task_id, record in found.items()
             if record and record.owner == owner and not is_expired(record)
-        }
-        # What changes from now on is told of.
-        self._followed = admitted | self._followed
+        ]
+        self._followed = dict.fromkeys(admitted, -1) | self._followed
         self.keep_going()
-        return [*admitted]
+        return admitted
 
     async def message(self, context: Context, topic: str) -> dict[str, Any] | None:
         """Return the notification of how a task stands."""
@@ -672,14 +671,13 @@ class Tasks:
     def _changed(self, record: TaskRecord, *, is_seen: bool = True) -> None:
         """Tell all workers that a task was changed, from any thread."""
         self._wake(record.task_id)
-        told = [record.task_id, record.revision, record.updated, is_seen]
-        self._server.bus.tell("task", told)
+        self._server.bus.tell("task", [record.task_id, record.revision, is_seen])
 
     def _told(self, content: Any) -> None:
         """Take note that a task was changed, in whichever worker."""
-        task_id, revision, updated, is_seen = content
+        task_id, revision, is_seen = content
         if task_id in self._followed:
-            self._followed[task_id] = revision, updated
+            self._followed[task_id] = revision
         if is_seen:
             self._server.subscriptions.told(Topic(_FILTER, task_id))
         self._wake(task_id)
@@ -829,21 +827,17 @@ class Tasks:
     async def _follow(self) -> None:
         """Tell of tasks that were changed where nothing but the store is shared."""
         followed = self._server.subscriptions.followed(_FILTER)
-        for task_id in self._followed.keys() - followed:
-            del self._followed[task_id]
-        for task_id in followed - self._runs.keys():
+        known = {it: at for it, at in self._followed.items() if it in followed}
+        self._followed = known | (dict.fromkeys(followed, -1) | known)
+        elsewhere = [it for it in self._followed if it not in self._runs]
+        for task_id in elsewhere[:_BATCH]:
             record = await self.store.get(task_id)
-            if record is not None:
-                self._compare(record)
-
-    def _compare(self, record: TaskRecord) -> None:
-        """Tell of a task that is another than it was when it was looked at last."""
-        now = record.revision, record.updated
-        revision, updated = self._followed.get(record.task_id, (-1, None))
-        if record.revision > revision:
-            self._followed[record.task_id] = now
-            if record.updated != updated:
-                self._server.subscriptions.told(Topic(_FILTER, record.task_id))
+            # It is looked at again when all others were.
+            told = self._followed.pop(task_id, -1)
+            revision = told if record is None else record.revision
+            self._followed[task_id] = revision
+            if revision > told:
+                self._server.subscriptions.told(Topic(_FILTER, task_id))
 
     async def _sweep(self) -> None:
         if time.monotonic() - self._swept < SWEEP_EVERY:

@@ -5,9 +5,12 @@ ours.
 """
 
 import asyncio
+import gc
 import os
 import signal
 import sqlite3
+import time
+import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -25,13 +28,13 @@ from mcpkit.backends.memory import MemoryBackend
 from mcpkit.errors import SetupError
 from mcpkit.extensions import tasks as extension
 from mcpkit.extensions.tasks import Tasks
+from mcpkit.protocol.inputs import Journal
 from mcpkit.stores.base import TERMINAL, TaskRecord, TaskStore
 from mcpkit.stores.memory import MemoryTaskStore
 from mcpkit.stores.sqlite import SQLiteTaskStore
-from tests import shared_backend
 from tests.calls import call
 from tests.http.client import headers_of, modern, post
-from tests.http.streaming import acknowledged, lifespan, stream
+from tests.http.streaming import Stream, acknowledged, lifespan, stream
 from tests.soak.workers import CLIENT, ENDED, Cluster, Worker, cluster
 
 PATIENCE: Final = 20
@@ -132,21 +135,6 @@ async def test_what_a_worker_does_once_is_done_before_it_ends(tmp_path: Path) ->
         assert came_to(ended) == {"steps": STEPS, "colour": None}
         done = [("step-0", old), ("step-1", new), ("step-2", new)]
         assert workers.noted() == [["it", step, str(it.pid)] for step, it in done]
-
-
-@pytest.mark.parametrize("is_told", [False, True], ids=["store alone", "backend"])
-async def test_another_worker_goes_on_at_once(tmp_path: Path, *, is_told: bool) -> None:
-    with shared_backend.serving() as address:
-        backend = address if is_told else None
-        async with cluster(tmp_path, lease=NEVER, backend=backend) as workers:
-            old, new = await asyncio.gather(workers.started(), workers.started())
-            task_id = await workers.begin(old, "errand", name="it", ask_at=1)
-            asking = await workers.until(old, task_id, "input_required")
-            assert await old.terminate() in (0, -signal.SIGTERM)
-            await workers.answer(new, asking, "red")
-            ended = await workers.until(new, task_id, *ENDED)
-            assert came_to(ended) == {"steps": STEPS, "colour": "red"}
-            assert workers.steps("it") == STEPS
 
 
 STEPS: Final = ["step-0", "step-1", "step-2"]
@@ -639,6 +627,11 @@ class FailingStore(MemoryTaskStore):
         self._count("add")
         await super().add(record)
 
+    async def get(self, task_id: str) -> TaskRecord | None:
+        """Return a task, or fail."""
+        self._count("get")
+        return await super().get(task_id)
+
     async def replace(self, record: TaskRecord, revision: int) -> bool:
         """Write a task, or fail."""
         self._count("replace")
@@ -782,6 +775,225 @@ async def test_what_could_not_be_noted_may_be_done_again() -> None:
     assert done == ["done"]
 
 
+@pytest.mark.usefixtures("often")
+async def test_what_another_has_written_is_read_when_the_store_has_recovered(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = FailingStore()
+    app = worker(store)
+    begun = waiting(app)
+    async with lifespan(app):
+        task_id = await begin(app)
+        await begun.wait()
+        record = await store.get(task_id)
+        assert record is not None
+        store.fails = "get", 0
+        assert await store.replace(replace(record, cancelling=True), record.revision)
+        await store.failed.wait()
+        assert (await ended(store, task_id)).status == "cancelled"
+    assert f"the task {task_id} can't be read" in caplog.text
+
+
+async def test_a_task_that_can_t_be_left_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its lease runs out then."""
+    store = FailingStore()
+    app = worker(store)
+    begun = waiting(app)
+    async with lifespan(app):
+        task_id = await begin(app)
+        await begun.wait()
+        store.fails = "replace", 0
+    assert f"the task {task_id} can't be left" in caplog.text
+
+
+# A task that is another worker's by now
+
+
+async def test_what_a_task_came_to_is_not_written_over_what_another_worker_does(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = MemoryTaskStore()
+    app = worker(store)
+    go_on = asyncio.Event()
+
+    @app.tool(task="required")
+    async def errand() -> str:
+        await go_on.wait()
+        return "too late"
+
+    async with lifespan(app):
+        task_id = await begin(app)
+        record = await store.get(task_id)
+        assert record is not None
+        taken = replace(record, worker="another", revision=1)
+        assert await store.replace(taken, 0)
+        go_on.set()
+        await until(lambda: f"{task_id} is another worker's" in caplog.text)
+        assert await store.get(task_id) == taken
+
+
+async def test_a_handler_that_does_not_stop_does_nothing_once_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(extension, "STOP_SECONDS", 0.01)
+    store = MemoryTaskStore()
+    app = worker(store)
+    begun, go_on, is_over = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    @app.tool(task="required", resumable=True)
+    async def errand(ctx: Context) -> None:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await go_on.wait()
+        try:
+            await ctx.task.save(Journal())  # type: ignore[union-attr]
+        finally:
+            is_over.set()
+
+    async with asyncio.timeout(PATIENCE):
+        task_id = await begin(app)
+        await begun.wait()
+        await app.tasks.stop()
+        left_as = await store.get(task_id)
+        go_on.set()
+        await is_over.wait()
+    await wait_all_tasks_blocked()
+    assert await store.get(task_id) == left_as
+
+
+class MeetingStore(MemoryTaskStore):
+    """A store where two workers find the same tasks before either takes one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found = 0
+        self._met = asyncio.Event()
+
+    async def abandoned(self, now: float, limit: int) -> list[TaskRecord]:
+        """Return what is abandoned, once two workers have found that."""
+        found = await super().abandoned(now, limit)
+        if found:
+            self._found += 1
+            if self._found == 2:
+                self._met.set()
+            await self._met.wait()
+        return found
+
+
+async def test_a_task_that_two_workers_find_is_run_by_one() -> None:
+    store = MeetingStore()
+    task_id = await left(store)
+    runs: list[int] = []
+
+    def register(app: App, number: int) -> App:
+        @app.tool(task="required", resumable=True)
+        async def errand() -> str:
+            runs.append(number)
+            return "done"
+
+        return app
+
+    first, second = (register(worker(store), number) for number in range(2))
+    async with asyncio.timeout(PATIENCE), lifespan(first), lifespan(second):
+        assert (await ended(store, task_id)).status == "completed"
+        await wait_all_tasks_blocked()
+    assert len(runs) == 1
+
+
+class CountingStore(MemoryTaskStore):
+    """A store that counts how often it is looked for abandoned tasks.
+
+    Attributes:
+        looks: How often.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = 0
+
+    async def abandoned(self, now: float, limit: int) -> list[TaskRecord]:
+        """Return tasks whose lease is over."""
+        self.looks += 1
+        return await super().abandoned(now, limit)
+
+
+@pytest.mark.usefixtures("often")
+async def test_a_worker_that_has_enough_to_do_takes_nothing_over() -> None:
+    store = CountingStore()
+    app = worker(store, max_running=1)
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    @app.tool(task="required", resumable=True)
+    async def errand(city: str = "Oslo") -> str:
+        begun.set()
+        await go_on.wait()
+        return city
+
+    own = await begin(app, city="Rome")
+    await begun.wait()
+    task_id = await left(store)
+    store.looks = 0
+    await until(lambda: store.looks > 2)
+    record = await store.get(task_id)
+    assert record is not None
+    assert record.worker == ""
+    go_on.set()
+    assert (await ended(store, own)).status == "completed"
+    assert (await ended(store, task_id)).status == "completed"
+    await app.tasks.stop()
+
+
+# Those who follow a task
+
+
+@pytest.mark.usefixtures("often")
+async def test_who_follows_a_task_anew_is_told_of_it_where_the_store_alone_is_shared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One task a look, so that they take turns."""
+    monkeypatch.setattr(extension, "_BATCH", 1)
+    store = MemoryTaskStore()
+    app = worker(store)
+    app.tasks.keep_going()
+    made = TaskRecord(
+        task_id="1",
+        owner="principal:ada",
+        method="tools/call",
+        request={},
+        created=time.time(),
+        updated=1.0,
+    )
+    records = {name: replace(made, task_id=name) for name in ("1", "2", "3")}
+    for record in records.values():
+        await store.add(record)
+    params = {"notifications": {"taskIds": [*records]}}
+    listen = modern("subscriptions/listen", params, capabilities=CLIENT)
+    for lap in range(2):
+        async with stream(app, listen) as opened:
+            assert await opened.message() == acknowledged(taskIds=[*records])
+            for record in records.values():
+                assert (await stands(opened)) == (record.task_id, record.message)
+            # Nobody sees the first write, and only the store tells of the second.
+            for name, record in records.items():
+                unseen = replace(record, journal={})
+                assert await store.replace(unseen, 2 * lap)
+                records[name] = replace(record, message=f"lap {lap}")
+                assert await store.replace(records[name], 2 * lap + 1)
+            told = {await stands(opened) for _ in records}
+            assert told == {(name, f"lap {lap}") for name in records}
+    await app.tasks.stop()
+
+
+async def stands(opened: Stream) -> tuple[str, str | None]:
+    """Read the id and the message of the next task that a stream tells of."""
+    params = (await opened.message())["params"]
+    return params["taskId"], params.get("statusMessage")
+
+
 # The store of an app
 
 
@@ -850,3 +1062,17 @@ async def test_a_worker_stops_the_tasks_of_its_own_event_loop_alone() -> None:
     workers = [record.worker if record else None for record in states]
     assert workers[0]
     assert workers[1] == ""
+
+
+def test_an_event_loop_that_is_over_is_not_held() -> None:
+    app = worker(MemoryTaskStore())
+    loops: list[weakref.ref[asyncio.AbstractEventLoop]] = []
+
+    async def serve() -> None:
+        loops.append(weakref.ref(asyncio.get_running_loop()))
+        app.tasks.keep_going()
+
+    asyncio.run(serve())
+    asyncio.run(serve())
+    gc.collect()
+    assert loops[0]() is None

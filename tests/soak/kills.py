@@ -22,7 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,7 +35,9 @@ INTERRUPTED: Final = "The server was interrupted"
 
 _COLOURS: Final = ("red", "green", "blue")
 _LOOK_EVERY: Final = 0.15
-_SETTLES_IN: Final = 60.0
+_SETTLES_IN: Final = 30.0
+"""Within how many seconds after the last kill all tasks must have ended."""
+
 _SHOWN: Final = 4000
 
 
@@ -62,7 +64,7 @@ class Plan:
     stalls: int = 4
 
 
-QUICK: Final = Plan(kills=8)
+QUICK: Final = Plan(kills=8, tasks=8, pause=1.5)
 """A short form."""
 
 
@@ -151,11 +153,13 @@ class _Run:
             await self._start()
         await asyncio.gather(*self._starting)
         async with asyncio.TaskGroup() as group:
-            for number in range(self._plan.tasks):
-                group.create_task(self._keep_busy(number))
+            numbers = range(self._plan.tasks)
+            busy = [group.create_task(self._keep_busy(number)) for number in numbers]
             await self._kill()
             self._is_over = True
             last = time.monotonic()
+            async with asyncio.timeout(_SETTLES_IN):
+                await asyncio.wait(busy)
         self._results.settled = time.monotonic() - last
         for worker in self._workers:
             code = await worker.terminate()
@@ -199,8 +203,7 @@ class _Run:
             errand = await self._begin(f"{number}.{laps}")
             if errand is not None:
                 self._results.errands.append(errand)
-                async with asyncio.timeout(_SETTLES_IN):
-                    await self._follow(errand)
+                await self._follow(errand)
 
     async def _begin(self, name: str) -> Errand | None:
         """Have a task begun; `None` when nobody acknowledged it."""
@@ -334,13 +337,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a short form")
     options = parser.parse_args(arguments)
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
-    kills = QUICK.kills if options.quick else options.kills
+    plan = QUICK if options.quick else Plan(kills=options.kills)
     # At once, since it may not come to its end.
     sys.stdout.write(f"seed {seed}\n")
     sys.stdout.flush()
     with tempfile.TemporaryDirectory() as directory:
-        plan = Plan(kills=kills, seed=seed)
-        results = asyncio.run(kill(plan, Path(directory)))
+        results = asyncio.run(kill(replace(plan, seed=seed), Path(directory)))
     sys.stdout.write(as_text(results))
     return 1 if results.faults else 0
 
