@@ -55,7 +55,7 @@ from mcpkit.protocol.results import Result
 from mcpkit.protocol.versions import Era
 from mcpkit.registry import MAX_ANSWERS
 from mcpkit.running import Caller, caller_of
-from mcpkit.server import Server, logger
+from mcpkit.server import Server, logger, printable
 
 MAX_BATCH: Final = 100
 """How many messages a batch of 2025-03-26 may have."""
@@ -276,6 +276,9 @@ def _cancelled(app: Server, message: Mapping[str, Any], sender: Caller) -> Reply
             "requestId must be an integer, or a string of at most "
             f"{_MAX_CANCEL_ID_BYTES} bytes"
         )
+    reason = params.get("reason")
+    if isinstance(reason, str):
+        logger.debug("%r is cancelled: %s", request_id, printable(reason[:200]))
     if not app.running.cancel(sender, request_id):
         error = ProtocolError(SERVER_ERROR, "Too many cancelled requests still run")
         return refuse(error, "legacy", status=200)

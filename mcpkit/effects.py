@@ -73,8 +73,8 @@ class Effects:
                 fault = f"The server was interrupted in the middle of {key!r}"
                 raise ProtocolError(INTERNAL_ERROR, fault)
             if self.stopping:
-                # Nothing begins any more: whoever waits here is about to be cancelled.
-                await asyncio.get_running_loop().create_future()
+                # Nothing begins any more: nobody waits for what comes of it.
+                raise asyncio.CancelledError
             effect = asyncio.ensure_future(self._perform(key, work, kept_as))
             self._begun[key] = effect
         try:

@@ -100,7 +100,9 @@ class Running:
         """
         run = self._runs.get((caller, request_id))
         if run is None:
-            self._bus.tell("cancel", [caller, request_id])
+            # An address is that of many: what is asked of it stays in this worker.
+            if caller[0] != "address":
+                self._bus.tell("cancel", [caller, request_id])
             return True
         if not run.is_cancelled and self._cancelled[caller] >= MAX_CANCELLED:
             return False
@@ -109,8 +111,9 @@ class Running:
 
     def _receive(self, content: Any) -> None:
         (kind, name), request_id = content
-        run = self._runs.get(((kind, name), request_id))
-        if run is not None:
+        caller = (kind, name)
+        run = self._runs.get((caller, request_id))
+        if run is not None and self._cancelled[caller] < MAX_CANCELLED:
             run.loop.call_soon_threadsafe(self._cancel, run)
 
     def _cancel(self, run: "_Run") -> None:
