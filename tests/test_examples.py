@@ -24,6 +24,7 @@ from mcp_types import (
 from pydantic import FileUrl
 
 from mcpkit import App
+from mcpkit.extensions.task_wire import IDENTIFIER as TASKS
 from mcpkit.protocol import headers as routing
 from mcpkit.protocol.era import CLIENT_CAPABILITIES, PROTOCOL_VERSION
 from mcpkit.protocol.methods import METHODS
@@ -186,6 +187,12 @@ VISITS: Final = [
         },
     ),
     Visit(
+        example="extension",
+        lists={"tools": ["look_up"]},
+        params=call("look_up", title="Dune"),
+        answer=said("Dune is 10.00 EUR."),
+    ),
+    Visit(
         example="files",
         lists={
             "resources": ["docs://license"],
@@ -253,6 +260,14 @@ VISITS: Final = [
         lists={"tools": ["convert"]},
         params=call("convert", euros=2),
         answer=said("23.00 NOK"),
+    ),
+    Visit(
+        example="elsewhere",
+        lists={"tools": ["print_book"]},
+        params=call("print_book", title="Dune"),
+        answer=lacking(extensions={TASKS: {}}),
+        served="api",
+        eras=(MODERN,),
     ),
     Visit(
         example="embedded",
@@ -366,6 +381,13 @@ VISITS: Final = [
         },
         params=call("connect"),
         answer=lacking(elicitation={"url": {}}),
+        eras=(MODERN,),
+    ),
+    Visit(
+        example="resuming",
+        lists={"tools": ["ship"]},
+        params=call("ship", orders=[1]),
+        answer=lacking(extensions={TASKS: {}}),
         eras=(MODERN,),
     ),
     Visit(
