@@ -113,10 +113,11 @@ class TaskRun:
 
     async def stop(self) -> None:
         """Stop the handler, after what it does once and has begun."""
+        self.context.cancel()
         conversation = self.context.conversation
         assert conversation is not None  # noqa: S101  # each task has one
         await conversation.finish()
-        self.cancel()
+        self.work.get_loop().call_soon(self._stop)
 
     def end(self) -> None:
         """Note that the handler has ended."""
