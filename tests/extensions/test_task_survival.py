@@ -1047,6 +1047,7 @@ async def test_all_that_has_expired_is_removed_at_once(
 
 
 async def test_a_worker_stops_the_tasks_of_its_own_event_loop_alone() -> None:
+    """CTX-04."""
     app = worker(MemoryTaskStore())
     here = waiting(app)
 
