@@ -181,6 +181,11 @@ class App(Server):
         )
         self._tasks = tasks
         if tasks is not None:
+            if not isinstance(tasks, Tasks):
+                raise SetupError(
+                    f"tasks is a Tasks, such as Tasks(SQLiteTaskStore('tasks.db')), "
+                    f"not {tasks!r}"
+                )
             tasks.install(self)
         if path and not path.startswith("/"):
             raise SetupError(f"path starts with a slash, as in '/mcp', not {path!r}")

@@ -129,6 +129,9 @@ class Extension:
                     f"{what}: {name!r} is served by an async function: "
                     "async def name(ctx: Context) -> Result"
                 )
+        given: object = self.result_types
+        if isinstance(given, str):
+            raise SetupError(f"{what}: result_types is a set: {{{given!r}}}")
         for kind, own in (("result_types", _OWN_TYPES), ("filters", _OWN_FILTERS)):
             taken = own & set(getattr(self, kind))
             if taken:

@@ -21,23 +21,35 @@ import time
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from mcpkit.components import Tool
-from mcpkit.context import Context, Session
+from mcpkit.context import Context
 from mcpkit.errors import (
     INTERNAL_ERROR,
     SERVER_ERROR,
-    UNSET,
     ProtocolError,
     SetupError,
     ToolError,
 )
 from mcpkit.extensions.base import Extension, ExtensionMethod, Serve
 from mcpkit.extensions.legacy_tasks import LegacyTasks
+from mcpkit.extensions.task_record import (
+    answered,
+    cancelled,
+    cancelling,
+    completed,
+    failed,
+    kept_request,
+    left,
+    owner_of,
+    principal_of,
+    session_of,
+    tool_name,
+)
 from mcpkit.extensions.task_run import LostError, TaskRun, is_seen_in
 from mcpkit.extensions.task_wire import IDENTIFIER, detailed, is_expired, wire
 from mcpkit.methods.common import (
@@ -50,11 +62,11 @@ from mcpkit.methods.common import (
 from mcpkit.methods.tools import call_tool, first_question
 from mcpkit.protocol.inputs import Journal
 from mcpkit.protocol.jsonrpc import is_object, notification
-from mcpkit.protocol.modern import own_meta, sendable
+from mcpkit.protocol.modern import sendable
 from mcpkit.protocol.results import Result, normalize
 from mcpkit.protocol.versions import ERAS, REVISIONS, Era
 from mcpkit.server import Server, logger
-from mcpkit.stores.base import TERMINAL, Status, TaskRecord, TaskStore
+from mcpkit.stores.base import TERMINAL, TaskRecord, TaskStore
 from mcpkit.stores.memory import MemoryTaskStore
 from mcpkit.subscriptions import Topic
 
@@ -77,23 +89,8 @@ _FILTER: Final = "taskIds"
 
 _MODERN: Final[frozenset[Era]] = frozenset({"modern"})
 _LEGACY: Final[frozenset[Era]] = frozenset({"legacy"})
-_SHUT_DOWN: Final = ProtocolError(INTERNAL_ERROR, "The server was shut down")
 _INTERRUPTED: Final = ProtocolError(INTERNAL_ERROR, "The server was interrupted")
 _TOO_LONG: Final = ProtocolError(INTERNAL_ERROR, "The task took too long")
-
-_SESSION: Final = ("id", "version", "capabilities", "expires")
-"""What is kept of a session, as its arguments come."""
-
-_NOBODY: Final = ""
-"""Who runs a task that its worker left for others: it is abandoned at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResumedPrincipal:
-    """Who called, when a task is run again: the request itself is gone."""
-
-    id: str
-    scopes: frozenset[str]
 
 
 class Tasks:
@@ -130,8 +127,10 @@ class Tasks:
             ("max_running", max_running),
             ("max_per_caller", max_per_caller),
         ):
-            is_number = isinstance(value, (int, float))
-            if value is not None and not (is_number and value > 0):
+            if value is None and name == "ttl":
+                continue
+            is_number = isinstance(value, (int, float)) and value is not True
+            if not (is_number and value and value > 0):
                 raise SetupError(f"Tasks: {name} is more than 0, not {value!r}")
         if store is not None and not hasattr(store, "owned"):
             raise SetupError(
@@ -345,7 +344,7 @@ class Tasks:
         result = normalize(value) if tool is None else tool.returns.result(value)
         if result.kind in ("input_required", "task"):
             raise ValueError(f"a task does not end with a result of {result.kind!r}")
-        await self._elsewhere(task_id, partial(_completed, result=result))
+        await self._elsewhere(task_id, partial(completed, result=result))
 
     async def fail(self, task_id: str, error: Exception | str) -> None:
         """Let a task fail that was done elsewhere.
@@ -361,14 +360,14 @@ class Tasks:
             KeyError: There is no such task, or it has ended.
         """
         if isinstance(error, ProtocolError):
-            edit = partial(_failed, error=sendable(error))
+            edit = partial(failed, error=sendable(error))
         elif isinstance(error, (str, ToolError)):
-            edit = partial(_completed, result=Result.error(str(error)))
+            edit = partial(completed, result=Result.error(str(error)))
         else:
-            name = (await self._open(task_id)).request["params"]["name"]
+            name = tool_name(await self._open(task_id))
             logger.error("tool %r failed elsewhere", name, exc_info=error)
             told = Result.error(f"Tool {name} failed")
-            edit = partial(_completed, result=told)
+            edit = partial(completed, result=told)
         await self._elsewhere(task_id, edit)
 
     async def update(self, task_id: str, message: str) -> None:
@@ -417,7 +416,7 @@ class Tasks:
 
     async def _leave(self, run: TaskRun) -> None:
         try:
-            await run.change(_left)
+            await run.change(left)
         except LostError:
             # It came to its end.
             pass
@@ -445,7 +444,7 @@ class Tasks:
     async def take_answers(self, task_id: str, answers: Mapping[str, Any]) -> None:
         """Take answers to what a task asks; what it does not ask is ignored."""
         with suppress(KeyError):
-            await self._edit(task_id, partial(_answered, answers=answers))
+            await self._edit(task_id, partial(answered, answers=answers))
 
     async def end(self, task_id: str) -> TaskRecord:
         """Cancel a task, here and now: what becomes of it changes nothing any more.
@@ -453,7 +452,7 @@ class Tasks:
         Raises:
             KeyError: There is no such task, or it has ended.
         """
-        return await self._edit(task_id, _cancelled)
+        return await self._edit(task_id, cancelled)
 
     async def wait(self, task_id: str, revision: int) -> TaskRecord | None:
         """Wait until a task may not be what it was any more, for a second at most.
@@ -475,14 +474,10 @@ class Tasks:
             if not waiting:
                 self._waiting.pop(task_id, None)
 
-    def owner_of(self, context: Context) -> str | None:
-        """Return who may know of the tasks of a request."""
-        return owner_of(context)
-
     async def _cancel(self, context: Context) -> Result:
         record = await self.find(context)
         with suppress(KeyError):
-            await self._edit(record.task_id, _cancelling)
+            await self._edit(record.task_id, cancelling)
         return Result.wire({})
 
     async def find(self, context: Context) -> TaskRecord:
@@ -539,39 +534,20 @@ class Tasks:
         self, context: Context, tool: Tool, journal: Journal | None
     ) -> TaskRecord:
         now = time.time()
-        params = {
-            key: value
-            for key, value in context.params.items()
-            if key not in ("inputResponses", "requestState")
-        }
         return TaskRecord(
             # 128 bits and more: nobody guesses it.
             task_id=secrets.token_urlsafe(24),
             owner=owner_of(context),
             method=context.method,
-            request={
-                "params": params,
-                "version": context.revision.version,
-                "principal": context.principal_id,
-                "scopes": sorted(context.scopes),
-                "session": _kept_session(context.session),
-            },
-            status="working",
-            message=None,
+            request=kept_request(context),
             created=now,
             updated=now,
             ttl=self._ttl,
             poll_ms=self._poll_ms,
-            result=None,
-            error=None,
-            asked={},
-            answered={},
             journal=None if journal is None else journal.dump(),
             resumable=tool.resumable,
             worker=self._worker,
             lease=now + self._lease,
-            cancelling=False,
-            revision=0,
         )
 
     def _start(
@@ -586,7 +562,7 @@ class Tasks:
             host=self._server,
             principal=principal,
             headers=None if origin is None else origin.headers,
-            session=_session(record) if origin is None else origin.session,
+            session=session_of(record) if origin is None else origin.session,
             scope=None if origin is None else origin.scope,
         )
         run = TaskRun(record, self.store, context, self._changed)
@@ -626,7 +602,7 @@ class Tasks:
         try:
             result = await call_tool(self._server, context)
             check_result_type(self._server, context, result)
-            return partial(_completed, result=result)
+            return partial(completed, result=result)
         except ProtocolError as error:
             fault = error
         except asyncio.CancelledError:
@@ -634,11 +610,11 @@ class Tasks:
             if not run.record.cancelling or task is None:
                 raise
             task.uncancel()
-            return _cancelled
+            return cancelled
         except Exception as error:  # noqa: BLE001  # one task never ends another
             self._server.fault(context, f"the task {run.record.task_id} failed", error)
             fault = internal_error()
-        return partial(_failed, error=_sendable(context, fault))
+        return partial(failed, error=_sendable(context, fault))
 
     async def _finish(
         self, run: TaskRun, edit: Callable[[TaskRecord], TaskRecord]
@@ -656,7 +632,7 @@ class Tasks:
             except ValueError as error:
                 what = f"what the task {run.record.task_id} came to has no JSON form"
                 self._server.fault(run.context, what, error)
-                edit = partial(_failed, error=internal_error())
+                edit = partial(failed, error=internal_error())
             except Exception as error:  # noqa: BLE001  # what was done is not lost
                 what = f"the end of the task {run.record.task_id} can't be kept yet"
                 self._server.fault(run.context, what, error)
@@ -761,7 +737,7 @@ class Tasks:
         await self._edit(task_id, checked)
 
     def _tool(self, record: TaskRecord) -> Tool | None:
-        return self._server.registry.tools.get(record.request["params"]["name"])
+        return self._server.registry.tools.get(tool_name(record))
 
     # Keeping.
 
@@ -847,10 +823,10 @@ class Tasks:
         while len(await self.store.remove_expired(now, _BATCH)) == _BATCH:
             pass
         for record in await self.store.overdue(now, _BATCH):
-            failed = _failed(record, _TOO_LONG)
+            over = failed(record, _TOO_LONG)
             # Whoever looks again reads what became of it.
             kept = now - record.created + KEPT_SECONDS
-            await self._replace(record, replace(failed, ttl=kept))
+            await self._replace(record, replace(over, ttl=kept))
         for record in await self.store.abandoned(now, _BATCH):
             await self._take_over(record)
 
@@ -858,9 +834,9 @@ class Tasks:
         """Run a task again whose worker is gone, or let it end."""
         tool = self._tool(record)
         if record.cancelling:
-            await self._replace(record, _cancelled(record))
+            await self._replace(record, cancelled(record))
         elif not record.resumable or tool is None or not tool.resumable:
-            await self._replace(record, _failed(record, _INTERRUPTED))
+            await self._replace(record, failed(record, _INTERRUPTED))
         elif len(self._runs) < self._max_running:
             await self._resume(record)
 
@@ -876,54 +852,15 @@ class Tasks:
         if mine is None:
             return
         try:
-            self._start(mine, _principal(record), None)
+            self._start(mine, principal_of(record), None)
         # It was kept by another release.
         except Exception:  # noqa: BLE001
             logger.exception("the task %s can't be run again", record.task_id)
-            await self._replace(mine, _failed(mine, _INTERRUPTED))
-
-
-def owner_of(context: Context) -> str | None:
-    """Return who may know of a task: its principal, or its legacy session."""
-    principal = context.principal_id
-    if principal is not None:
-        return f"principal:{principal}"
-    session = context.session
-    return None if session is None else f"session:{session.id}"
-
-
-def _principal(record: TaskRecord) -> ResumedPrincipal | None:
-    identity = record.request["principal"]
-    if identity is None:
-        return None
-    return ResumedPrincipal(identity, frozenset(record.request["scopes"]))
-
-
-def _kept_session(session: Session | None) -> Mapping[str, Any] | None:
-    """Return what is kept of a legacy session: what its client can be asked, too."""
-    if session is None:
-        return None
-    return {name: getattr(session, name) for name in _SESSION}
-
-
-def _session(record: TaskRecord) -> Session | None:
-    kept = record.request["session"]
-    if kept is None:
-        return None
-    return Session(*(kept[name] for name in _SESSION))
+            await self._replace(mine, failed(mine, _INTERRUPTED))
 
 
 def _too_many() -> ProtocolError:
     return ProtocolError(SERVER_ERROR, "Too many tasks")
-
-
-def _left(record: TaskRecord) -> TaskRecord:
-    """Return the record of a task whose worker ends before it does."""
-    if record.cancelling:
-        return _cancelled(record)
-    if not record.resumable:
-        return _failed(record, _SHUT_DOWN)
-    return replace(record, worker=_NOBODY, lease=0.0)
 
 
 def _settle(told: asyncio.Future[None]) -> None:
@@ -935,37 +872,6 @@ def _sendable(context: Context, error: ProtocolError) -> ProtocolError:
     return sendable(error) if context.era == "modern" else error
 
 
-def _completed(record: TaskRecord, result: Result) -> TaskRecord:
-    members = result.members()
-    meta = members.pop("_meta", None)
-    if result.metadata or is_object(meta):
-        members["_meta"] = own_meta(meta, result.metadata or {})
-    return replace(
-        record,
-        status="completed",
-        message=None,
-        result=members,
-        asked={},
-        answered={},
-        journal=None,
-    )
-
-
-def _failed(record: TaskRecord, error: ProtocolError) -> TaskRecord:
-    fault = {"code": error.code, "message": error.message}
-    if error.data is not UNSET:
-        fault["data"] = error.data
-    return replace(
-        record,
-        status="failed",
-        message=error.message,
-        error=fault,
-        asked={},
-        answered={},
-        journal=None,
-    )
-
-
 def _either(modern: Serve, legacy: Serve) -> Serve:
     """Return what serves a method that both eras have."""
 
@@ -973,34 +879,3 @@ def _either(modern: Serve, legacy: Serve) -> Serve:
         return await (modern if context.era == "modern" else legacy)(context)
 
     return serve
-
-
-def _answered(record: TaskRecord, answers: Mapping[str, Any]) -> TaskRecord:
-    """Return a record with the answers to what it asks."""
-    new = {key: it for key, it in answers.items() if key in record.asked}
-    asked = {key: it for key, it in record.asked.items() if key not in new}
-    status: Status = "input_required" if asked else "working"
-    return replace(
-        record,
-        status=status if record.asked else record.status,
-        asked=asked,
-        answered={**record.answered, **new},
-    )
-
-
-def _cancelling(record: TaskRecord) -> TaskRecord:
-    # Nobody here runs what is done elsewhere.
-    if record.worker is None:
-        return _cancelled(record)
-    return replace(record, cancelling=True)
-
-
-def _cancelled(record: TaskRecord) -> TaskRecord:
-    return replace(
-        record,
-        status="cancelled",
-        message=None,
-        asked={},
-        answered={},
-        journal=None,
-    )

@@ -99,8 +99,13 @@ def missing_capabilities_error(missing: Mapping[str, Any]) -> ProtocolError:
         >>> missing_capabilities_error({"roots": {}}).code
         -32021
     """
+    names = [
+        named
+        for name, needed in missing.items()
+        for named in (needed if name == "extensions" else [name])
+    ]
     return ProtocolError(
         MISSING_REQUIRED_CLIENT_CAPABILITY,
-        f"Missing required client capability: {', '.join(missing)}",
+        f"Missing required client capability: {', '.join(names)}",
         {"requiredCapabilities": missing},
     )

@@ -34,7 +34,7 @@ WORDS = "com.example/words"
 DECLARED: dict[str, Any] = {"extensions": {WORDS: {"longest": 9}}}
 MISSING = {
     "code": -32021,
-    "message": "Missing required client capability: extensions",
+    "message": "Missing required client capability: com.example/words",
     "data": {"requiredCapabilities": {"extensions": {WORDS: {}}}},
 }
 NOT_THERE = {"code": -32601, "message": "Method not found"}

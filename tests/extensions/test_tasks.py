@@ -44,7 +44,7 @@ pytestmark = pytest.mark.anyio
 
 MISSING = {
     "code": -32021,
-    "message": "Missing required client capability: extensions",
+    "message": "Missing required client capability: io.modelcontextprotocol/tasks",
     "data": {"requiredCapabilities": {"extensions": {IDENTIFIER: {}}}},
 }
 INTERNAL = {"code": -32603, "message": "Internal error"}
@@ -1342,3 +1342,27 @@ async def test_no_context_variable_of_a_request_is_seen_in_a_task_run_again() ->
     assert await look(second, task_id) == {"status": "working"}
     assert await ended(second, task_id) == completed(text("nobody"))
     await second.tasks.stop()
+
+
+MISTAKEN: dict[str, tuple[Callable[[], object], str]] = {
+    "a store for tasks": (
+        lambda: App("mistaken", tasks=MemoryTaskStore()),  # type: ignore[arg-type]
+        "tasks is a Tasks, such as Tasks(SQLiteTaskStore('tasks.db')), not ",
+    ),
+    "no poll": (
+        lambda: Tasks(poll=None),  # type: ignore[arg-type]
+        "Tasks: poll is more than 0, not None",
+    ),
+    "a switch for a ttl": (
+        lambda: Tasks(ttl=True),
+        "Tasks: ttl is more than 0, not True",
+    ),
+}
+
+
+@pytest.mark.parametrize("row", MISTAKEN)
+def test_what_can_not_be_an_option_of_tasks_is_a_setup_error(row: str) -> None:
+    make, message = MISTAKEN[row]
+    with pytest.raises(SetupError) as raised:
+        make()
+    assert str(raised.value).startswith(message)
