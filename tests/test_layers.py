@@ -61,6 +61,7 @@ LAYERS: tuple[set[str], ...] = (
         "mcpkit.effects",
         "mcpkit.extensions",
         "mcpkit.extensions.base",
+        "mcpkit.extensions.task_record",
         "mcpkit.extensions.task_run",
         "mcpkit.given",
         "mcpkit.variables",

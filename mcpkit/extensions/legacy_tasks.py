@@ -32,6 +32,7 @@ from mcpkit.errors import (
     AnswerError,
     ProtocolError,
 )
+from mcpkit.extensions.task_record import owner_of, tool_name
 from mcpkit.extensions.task_wire import is_expired, timestamp
 from mcpkit.methods.common import invalid_params, object_param
 from mcpkit.pending import GRACE
@@ -74,9 +75,6 @@ class Host(Protocol):
     async def wait(self, task_id: str, revision: int) -> TaskRecord | None:
         """Wait until a task may not be what it was any more, for a second at most."""
 
-    def owner_of(self, context: Context) -> str | None:
-        """Return who may know of the tasks of a request."""
-
 
 class LegacyTasks:
     """What a client of 2025-11-25 does with tasks.
@@ -111,7 +109,7 @@ class LegacyTasks:
     async def list(self, context: Context) -> Result:
         """Answer `tasks/list`."""
         _check(context)
-        owner = self._host.owner_of(context)
+        owner = owner_of(context)
         if owner is None:
             return Result.wire({"tasks": []})
         binding = [self._server.name, context.method, owner]
@@ -203,7 +201,7 @@ class LegacyTasks:
                 error["message"],
                 *([error["data"]] if "data" in error else []),
             )
-        tool = self._server.registry.tools.get(record.request["params"]["name"])
+        tool = self._server.registry.tools.get(tool_name(record))
         result = Result.wire(
             record.result, metadata={RELATED: {"taskId": record.task_id}}
         )
