@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from heapq import nsmallest
+from heapq import heappop, heappush, nsmallest
 from threading import Lock
 from typing import Any, Final
 
@@ -28,8 +28,13 @@ class MemoryTaskStore:
     def __init__(self) -> None:
         self._lock = Lock()
         self._rows: dict[str, Row] = {}
+        # Those are looked through every other second: the others, of which there may
+        # be a thousand times as many, are not.
+        self._unended: dict[str, Row] = {}
+        # When those that have ended are due, the earliest first.
+        self._due: list[tuple[float, str]] = []
         # Asked for whenever a task is made, so it is not counted each time.
-        self._unended: Counter[str | None] = Counter()
+        self._counts: Counter[str | None] = Counter()
 
     async def add(self, record: TaskRecord) -> None:
         """Keep a new task: see `TaskStore.add`."""
@@ -77,27 +82,26 @@ class MemoryTaskStore:
         return self._first(
             limit,
             lambda row: (row["lease"], row["task_id"]),
-            lambda row: (
-                row["worker"] is not None
-                and row["lease"] <= now
-                and not _has_ended(row)
-            ),
+            lambda row: row["worker"] is not None and row["lease"] <= now,
+            self._unended,
         )
 
     async def overdue(self, now: float, limit: int) -> list[TaskRecord]:
         """Return tasks that have not ended in their time, the longest ago first."""
-        return self._first(
-            limit, _due, lambda row: _is_due(row, now) and not _has_ended(row)
-        )
+        return self._first(limit, _due, lambda row: _is_due(row, now), self._unended)
 
     async def remove_expired(self, now: float, limit: int) -> list[str]:
         """Remove tasks that have ended and were kept for their time."""
+        removed: list[str] = []
         with self._lock:
-            rows = (row for row in self._rows.values() if _has_ended(row))
-            over = nsmallest(limit, (row for row in rows if _is_due(row, now)), _due)
-            for row in over:
-                self._drop(row["task_id"])
-            return [row["task_id"] for row in over]
+            while len(removed) < limit and self._due and self._due[0][0] <= now:
+                due = heappop(self._due)
+                row = self._rows.get(due[1])
+                # It may have been written anew since.
+                if row is not None and _has_ended(row) and _due(row) == due:
+                    self._drop(due[1])
+                    removed.append(due[1])
+        return removed
 
     async def owned(
         self, owner: str | None, after: str | None, limit: int
@@ -105,13 +109,16 @@ class MemoryTaskStore:
         """Return the tasks of an owner in order: see `TaskStore.owned`."""
         start = _START if after is None else position(after)
         return self._first(
-            limit, _place, lambda row: row["owner"] == owner and _place(row) > start
+            limit,
+            _place,
+            lambda row: row["owner"] == owner and _place(row) > start,
+            self._rows,
         )
 
     async def count(self, owner: str | None) -> int:
         """Count the tasks of an owner that have not ended; of all for `None`."""
         with self._lock:
-            return self._unended.total() if owner is None else self._unended[owner]
+            return len(self._unended) if owner is None else self._counts[owner]
 
     def close(self) -> None:
         """Do nothing: what is kept in memory is kept on."""
@@ -119,22 +126,29 @@ class MemoryTaskStore:
     def _put(self, row: Row) -> None:
         self._rows[row["task_id"]] = row
         if not _has_ended(row):
-            self._unended[row["owner"]] += 1
+            self._unended[row["task_id"]] = row
+            self._counts[row["owner"]] += 1
+        elif row["ttl"] is not None:
+            heappush(self._due, _due(row))
 
     def _drop(self, task_id: str) -> None:
         row = self._rows.pop(task_id)
-        if _has_ended(row):
+        if self._unended.pop(task_id, None) is None:
             return
-        self._unended[row["owner"]] -= 1
-        if not self._unended[row["owner"]]:
-            del self._unended[row["owner"]]
+        self._counts[row["owner"]] -= 1
+        if not self._counts[row["owner"]]:
+            del self._counts[row["owner"]]
 
     def _first(
-        self, limit: int, order: Callable[[Row], Any], wanted: Callable[[Row], bool]
+        self,
+        limit: int,
+        order: Callable[[Row], Any],
+        wanted: Callable[[Row], bool],
+        rows: Mapping[str, Row],
     ) -> list[TaskRecord]:
         with self._lock:
-            rows = nsmallest(limit, filter(wanted, self._rows.values()), order)
-            return [decode_record(row) for row in rows]
+            found = nsmallest(limit, filter(wanted, rows.values()), order)
+            return [decode_record(row) for row in found]
 
 
 def _has_ended(row: Row) -> bool:
