@@ -139,6 +139,8 @@ def _ended(
 ) -> TaskRecord:
     return replace(
         record,
+        # It is not run again, and its arguments may be as large as any request.
+        request={**record.request, "params": {"name": tool_name(record)}},
         status=status,
         message=message,
         result=result,

@@ -1366,3 +1366,21 @@ def test_what_can_not_be_an_option_of_tasks_is_a_setup_error(row: str) -> None:
     with pytest.raises(SetupError) as raised:
         make()
     assert str(raised.value).startswith(message)
+
+
+async def test_what_a_tool_was_given_is_kept_until_its_task_has_ended() -> None:
+    """Ours: what is kept of tasks that have ended is what their clients may ask for."""
+    app = App("tests")
+
+    @app.tool(task="required")
+    async def find(words: str) -> str:
+        return f"{len(words)} letters"
+
+    task_id = await started(app, "find", words="w" * 1000)
+    begun = await app.tasks.store.get(task_id)
+    await ended(app, task_id)
+    left = await app.tasks.store.get(task_id)
+    assert begun is not None
+    assert begun.request["params"]["arguments"] == {"words": "w" * 1000}
+    assert left is not None
+    assert left.request["params"] == {"name": "find"}
