@@ -11,12 +11,14 @@ Spec 2026-07-28, SEP-2133; basic/index: Capabilities.
 """
 
 import re
+import reprlib
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
 from mcpkit.context import Context
 from mcpkit.errors import SetupError
+from mcpkit.protocol.jsonrpc import encode
 from mcpkit.protocol.methods import METHODS, Method
 from mcpkit.protocol.results import Result
 from mcpkit.protocol.versions import ERAS, Era
@@ -120,6 +122,7 @@ class Extension:
                 f"{what}: an identifier is a domain of yours, reversed, and a name, as "
                 "in 'com.example/search'"
             )
+        _check_settings(self.settings, what)
         for name, method in self.methods.items():
             if name in METHODS:
                 raise SetupError(f"{what}: {name!r} is a method of the protocol")
@@ -164,3 +167,19 @@ class Extension:
             )
             for name, method in self.methods.items()
         ]
+
+
+def _check_settings(settings: object, what: str) -> None:
+    """Refuse settings that would be missed when a client asks what the server has.
+
+    Raises:
+        SetupError: They are no JSON object.
+    """
+    is_json = isinstance(settings, Mapping)
+    try:
+        encode({"settings": settings})
+    except ValueError:
+        is_json = False
+    if not is_json:
+        shown = reprlib.repr(settings)
+        raise SetupError(f"{what}: settings are a dict of what JSON has, not {shown}")

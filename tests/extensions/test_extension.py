@@ -468,6 +468,12 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
         {"filters": {"toolsListChanged": Rivers()}},
         "'toolsListChanged' is one of the protocol",
     ),
+    ("settings that are none", {"settings": [1]}, "settings are a dict of what JSON"),
+    (
+        "settings without a form",
+        {"settings": {"made": object()}},
+        "settings are a dict of what JSON has, not {'made': <object",
+    ),
 ]
 
 
