@@ -659,21 +659,23 @@ class Tasks:
         self._wake(task_id)
         run = self._runs.get(task_id)
         if run is not None and run.record.revision < revision:
-            self._do(self._note(run))
+            # Another event loop of this process may be told of it.
+            with suppress(RuntimeError):
+                run.work.get_loop().call_soon_threadsafe(self._note_soon, run)
+
+    def _note_soon(self, run: TaskRun) -> None:
+        self._do(self._note(run))
 
     async def _note(self, run: TaskRun) -> None:
-        try:
-            await self._read(run)
-        # The lease is renewed later, and it is read again then.
-        except Exception as error:  # noqa: BLE001
-            what = f"the task {run.record.task_id} can't be read"
-            self._server.fault(run.context, what, error)
-
-    async def _read(self, run: TaskRun) -> None:
+        """Take note of what others wrote of a task that runs in this event loop."""
         try:
             await run.read()
         except LostError:
             run.cancel()
+        # The lease is renewed later, and it is read again then.
+        except Exception as error:  # noqa: BLE001
+            what = f"the task {run.record.task_id} can't be read"
+            self._server.fault(run.context, what, error)
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -698,7 +700,7 @@ class Tasks:
             if written is not None:
                 run = self._runs.get(task_id)
                 if run and run.work.get_loop() is asyncio.get_running_loop():
-                    await self._read(run)
+                    await self._note(run)
                 return written
 
     async def _replace(
@@ -804,13 +806,13 @@ class Tasks:
         """Tell of tasks that were changed where nothing but the store is shared."""
         followed = self._server.subscriptions.followed(_FILTER)
         known = {it: at for it, at in self._followed.items() if it in followed}
-        self._followed = known | (dict.fromkeys(followed, -1) | known)
+        self._followed = known | dict.fromkeys(followed - known.keys(), -1)
         elsewhere = [it for it in self._followed if it not in self._runs]
         for task_id in elsewhere[:_BATCH]:
             record = await self.store.get(task_id)
             # It is looked at again when all others were.
             told = self._followed.pop(task_id, -1)
-            revision = told if record is None else record.revision
+            revision = told if record is None else max(told, record.revision)
             self._followed[task_id] = revision
             if revision > told:
                 self._server.subscriptions.told(Topic(_FILTER, task_id))

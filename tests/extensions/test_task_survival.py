@@ -465,6 +465,43 @@ async def test_a_worker_that_ends_does_to_the_end_what_it_does_once_and_no_more(
     assert record.result["structuredContent"] in (kept, kept["result"])
 
 
+async def test_what_had_begun_is_not_begun_again() -> None:
+    """As above, in the process whose coverage is measured."""
+    store = MemoryTaskStore()
+    task_id = await left(store)
+    record = await store.get(task_id)
+    assert record is not None
+    journal = Journal(begun={"effect"}).dump()
+    assert await store.replace(replace(record, journal=journal), record.revision)
+    app = worker(store)
+
+    async def effect() -> None:
+        raise NotImplementedError
+
+    @app.tool(task="required", resumable=True)
+    async def errand(ctx: Context) -> None:
+        await ctx.once("effect", effect)
+
+    async with lifespan(app):
+        message = "The server was interrupted in the middle of 'effect'"
+        error = (await ended(store, task_id)).error
+    assert error == {"code": -32603, "message": message}
+
+
+async def test_a_task_that_was_to_be_cancelled_is_not_left_for_others() -> None:
+    store = MemoryTaskStore()
+    app = worker(store)
+    begun = waiting(app)
+    async with lifespan(app):
+        task_id = await begin(app)
+        await begun.wait()
+        record = await store.get(task_id)
+        assert record is not None
+        # By a worker that does not tell.
+        assert await store.replace(replace(record, cancelling=True), record.revision)
+    assert (await ended(store, task_id)).status == "cancelled"
+
+
 # Workers that share a store
 
 
@@ -904,6 +941,44 @@ async def test_a_task_that_two_workers_find_is_run_by_one() -> None:
     assert len(runs) == 1
 
 
+class WaitingStore(MemoryTaskStore):
+    """A store that takes its time to find what is abandoned.
+
+    Attributes:
+        is_asked: Set when it was looked for.
+        go_on: Set when it may be found.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def abandoned(self, now: float, limit: int) -> list[TaskRecord]:
+        """Return tasks whose lease is over, in time."""
+        self.is_asked.set()
+        await self.go_on.wait()
+        return await super().abandoned(now, limit)
+
+
+async def test_a_worker_that_is_about_to_end_takes_nothing_over() -> None:
+    store = WaitingStore()
+    store.go_on.set()
+    task_id = await left(store)
+    left_as = await store.get(task_id)
+    store.is_asked.clear()
+    store.go_on.clear()
+    app = worker(store)
+    waiting(app)
+    async with asyncio.timeout(PATIENCE):
+        app.tasks.keep_going()
+        await store.is_asked.wait()
+        stopping = asyncio.create_task(app.tasks.stop())
+        await wait_all_tasks_blocked()
+        store.go_on.set()
+        await stopping
+    assert await store.get(task_id) == left_as
+
+
 class CountingStore(MemoryTaskStore):
     """A store that counts how often it is looked for abandoned tasks.
 
@@ -1063,6 +1138,33 @@ async def test_a_worker_stops_the_tasks_of_its_own_event_loop_alone() -> None:
     workers = [record.worker if record else None for record in states]
     assert workers[0]
     assert workers[1] == ""
+
+
+async def test_a_task_hears_in_its_own_event_loop_what_came_in_another(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = worker(MemoryTaskStore())
+    begun = waiting(app)
+    loop = asyncio.get_running_loop()
+    # It raises where another thread calls what is not for it.
+    loop.set_debug(True)
+
+    async def elsewhere(task_id: str) -> Any:
+        ada = User(id="ada", scopes=[])
+        async with lifespan(app):
+            return await call(
+                app, "tasks/cancel", by=ada, client=CLIENT, taskId=task_id
+            )
+
+    try:
+        async with lifespan(app):
+            task_id = await begin(app)
+            await begun.wait()
+            sent = await asyncio.to_thread(asyncio.run, elsewhere(task_id))
+            record = await ended(app.tasks.store, task_id)
+    finally:
+        loop.set_debug(False)
+    assert (sent, record.status, caplog.messages) == ({}, "cancelled", [])
 
 
 def test_an_event_loop_that_is_over_is_not_held() -> None:
