@@ -236,6 +236,31 @@ async def ended(store: TaskStore, task_id: str) -> TaskRecord:
             await asyncio.sleep(0.001)
 
 
+async def test_a_task_is_run_again_by_an_app_of_the_same_name_alone() -> None:
+    """Ours: where two apps share a store, a tool of the same name is another one."""
+    store = MemoryTaskStore()
+    task_id = await left(store, city="Oslo")
+    other = App("library", tasks=Tasks(store, lease=NEVER))
+    other.add_tool(lambda city: f"To {city}!", name="errand", resumable=True)
+    async with lifespan(other):
+        # It looks after what the other workers left, and after that of its own.
+        other.tasks.keep_going()
+        mine = await store.get(task_id)
+        assert mine is not None
+        own = replace(mine, task_id="own", request={**mine.request, "app": "library"})
+        await store.add(own)
+        other.tasks.keep_going()
+        await ended(store, "own")
+    theirs = await store.get(task_id)
+    assert theirs == mine
+    app = worker(store)
+    app.add_tool(lambda city: f"In {city}.", name="errand", resumable=True)
+    async with lifespan(app):
+        record = await ended(store, task_id)
+    assert record.result is not None
+    assert record.result["content"] == [{"type": "text", "text": "In Oslo."}]
+
+
 async def test_a_task_that_is_run_again_has_its_request_without_http() -> None:
     store = MemoryTaskStore()
     task_id = await left(store, city="Oslo")
