@@ -43,11 +43,17 @@ def owner_of(context: Context) -> str | None:
     return None if session is None else f"session:{session.id}"
 
 
-def kept_request(context: Context) -> dict[str, Any]:
-    """Return what is kept of a request, to run it again."""
+def kept_request(context: Context, app: str) -> dict[str, Any]:
+    """Return what is kept of a request, to run it again.
+
+    Args:
+        context: The request.
+        app: The name of the app that it came to.
+    """
     params = {key: it for key, it in context.params.items() if key not in _ROUND}
     session = context.session
     return {
+        "app": app,
         "params": params,
         "version": context.revision.version,
         "principal": context.principal_id,
@@ -60,6 +66,12 @@ def tool_name(record: TaskRecord) -> str:
     """Return the name of the tool that was called."""
     name: str = record.request["params"]["name"]
     return name
+
+
+def is_of(record: TaskRecord, app: str) -> bool:
+    """Whether a task is of an app of this name: several may share a store."""
+    # Earlier releases kept no name.
+    return bool(record.request.get("app", app) == app)
 
 
 def principal_of(record: TaskRecord) -> ResumedPrincipal | None:

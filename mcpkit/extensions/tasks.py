@@ -43,6 +43,7 @@ from mcpkit.extensions.task_record import (
     cancelling,
     completed,
     failed,
+    is_of,
     kept_request,
     left,
     owner_of,
@@ -84,6 +85,9 @@ STOP_SECONDS: Final = 5.0
 
 _BATCH: Final = 100
 """How many tasks are swept, or looked at for those who follow them, at once."""
+
+_ENDLESS: Final = 1e300
+"""What is as much as infinite: in milliseconds it may be."""
 
 _FILTER: Final = "taskIds"
 
@@ -130,8 +134,10 @@ class Tasks:
             if value is None and name == "ttl":
                 continue
             is_number = isinstance(value, (int, float)) and value is not True
-            if not (is_number and value and value > 0):
-                raise SetupError(f"Tasks: {name} is more than 0, not {value!r}")
+            if not (is_number and value and 0 < value < _ENDLESS):
+                raise SetupError(
+                    f"Tasks: {name} is more than 0 and finite, not {value!r}"
+                )
         if store is not None and not hasattr(store, "owned"):
             raise SetupError(
                 "Tasks: store is a TaskStore, such as SQLiteTaskStore('tasks.db'), not "
@@ -539,7 +545,7 @@ class Tasks:
             task_id=secrets.token_urlsafe(24),
             owner=owner_of(context),
             method=context.method,
-            request=kept_request(context),
+            request=kept_request(context, self._server.name),
             created=now,
             updated=now,
             ttl=self._ttl,
@@ -837,6 +843,9 @@ class Tasks:
         tool = self._tool(record)
         if record.cancelling:
             await self._replace(record, cancelled(record))
+        elif record.resumable and not is_of(record, self._server.name):
+            # A tool of this name would be another one here.
+            return
         elif not record.resumable or tool is None or not tool.resumable:
             await self._replace(record, failed(record, _INTERRUPTED))
         elif len(self._runs) < self._max_running:

@@ -240,21 +240,26 @@ async def test_a_task_is_run_again_by_an_app_of_the_same_name_alone() -> None:
     """Ours: where two apps share a store, a tool of the same name is another one."""
     store = MemoryTaskStore()
     task_id = await left(store, city="Oslo")
+    mine = await store.get(task_id)
+    assert mine is not None
+    # Looked at after it, since it was left later.
+    own = {**mine.request, "app": "library"}
+    await store.add(replace(mine, task_id="own", request=own, lease=1.0))
     other = App("library", tasks=Tasks(store, lease=NEVER))
-    other.add_tool(lambda city: f"To {city}!", name="errand", resumable=True)
+
+    @other.tool(name="errand", task="required", resumable=True)
+    async def other_errand(city: str) -> str:
+        return f"To {city}!"
+
     async with lifespan(other):
-        # It looks after what the other workers left, and after that of its own.
-        other.tasks.keep_going()
-        mine = await store.get(task_id)
-        assert mine is not None
-        own = replace(mine, task_id="own", request={**mine.request, "app": "library"})
-        await store.add(own)
-        other.tasks.keep_going()
         await ended(store, "own")
-    theirs = await store.get(task_id)
-    assert theirs == mine
+    assert await store.get(task_id) == mine
     app = worker(store)
-    app.add_tool(lambda city: f"In {city}.", name="errand", resumable=True)
+
+    @app.tool(task="required", resumable=True)
+    async def errand(city: str) -> str:
+        return f"In {city}."
+
     async with lifespan(app):
         record = await ended(store, task_id)
     assert record.result is not None

@@ -1351,11 +1351,15 @@ MISTAKEN: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "no poll": (
         lambda: Tasks(poll=None),  # type: ignore[arg-type]
-        "Tasks: poll is more than 0, not None",
+        "Tasks: poll is more than 0 and finite, not None",
     ),
     "a switch for a ttl": (
         lambda: Tasks(ttl=True),
-        "Tasks: ttl is more than 0, not True",
+        "Tasks: ttl is more than 0 and finite, not True",
+    ),
+    "a ttl without end": (
+        lambda: Tasks(ttl=float("inf")),
+        "Tasks: ttl is more than 0 and finite, not inf",
     ),
 }
 
