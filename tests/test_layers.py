@@ -84,7 +84,7 @@ LAYERS: tuple[set[str], ...] = (
         "mcpkit.methods.subscriptions",
         "mcpkit.methods.tools",
     },
-    {"mcpkit.extensions.legacy_tasks"},
+    {"mcpkit.extensions.legacy_tasks", "mcpkit.extensions.task_filter"},
     {"mcpkit.extensions.tasks"},
     {"mcpkit.methods"},
     {"mcpkit.methods.routing"},

@@ -18,7 +18,7 @@ Spec ext-tasks, specification/draft/tasks.
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
@@ -37,6 +37,7 @@ from mcpkit.errors import (
 )
 from mcpkit.extensions.base import Extension, ExtensionMethod, Serve
 from mcpkit.extensions.legacy_tasks import LegacyTasks
+from mcpkit.extensions.task_filter import FILTER, TaskFilter
 from mcpkit.extensions.task_record import (
     answered,
     cancelled,
@@ -62,14 +63,13 @@ from mcpkit.methods.common import (
 )
 from mcpkit.methods.tools import call_tool, first_question
 from mcpkit.protocol.inputs import Journal
-from mcpkit.protocol.jsonrpc import is_object, notification
+from mcpkit.protocol.jsonrpc import is_object
 from mcpkit.protocol.modern import sendable
 from mcpkit.protocol.results import Result, normalize
 from mcpkit.protocol.versions import ERAS, REVISIONS, Era
 from mcpkit.server import Server, logger
 from mcpkit.stores.base import TERMINAL, TaskRecord, TaskStore
 from mcpkit.stores.memory import MemoryTaskStore
-from mcpkit.subscriptions import Topic
 
 SWEEP_EVERY: Final = 2.0
 """How often, in seconds, a worker looks for tasks that nobody runs any more."""
@@ -88,8 +88,6 @@ _BATCH: Final = 100
 
 _ENDLESS: Final = 1e300
 """What is as much as infinite: in milliseconds it may be."""
-
-_FILTER: Final = "taskIds"
 
 _MODERN: Final[frozenset[Era]] = frozenset({"modern"})
 _LEGACY: Final[frozenset[Era]] = frozenset({"legacy"})
@@ -162,8 +160,6 @@ class Tasks:
         self._helping: set[asyncio.Task[None]] = set()
         self._outside = copy_context()
         self._swept = 0.0
-        # The revisions that were told of, of those that are followed here.
-        self._followed: dict[str, int] = {}
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
 
     def install(self, server: Server) -> None:
@@ -177,6 +173,7 @@ class Tasks:
         self._server = server
         legacy = LegacyTasks(server, self)
         self._legacy = legacy
+        self._filter = TaskFilter(self.store, server.subscriptions, self.keep_going)
         server.task_host = self
         both = {"get": (self._get, legacy.get), "cancel": (self._cancel, legacy.cancel)}
         methods = {
@@ -198,7 +195,7 @@ class Tasks:
                     for name, (serve, eras) in methods.items()
                 },
                 result_types=frozenset({"task"}),
-                filters={_FILTER: self},
+                filters={FILTER: self._filter},
                 eras=_MODERN,
             )
         )
@@ -499,30 +496,6 @@ class Tasks:
         self.keep_going()
         return record
 
-    # What may be followed.
-
-    async def read(self, context: Context, value: Any) -> Collection[str]:
-        """Return the ids of tasks that a client may follow."""
-        if not isinstance(value, list) or not all(isinstance(it, str) for it in value):
-            raise invalid_params("Invalid params: taskIds must be an array of strings")
-        owner = owner_of(context)
-        found = {task_id: await self.store.get(task_id) for task_id in value}
-        admitted = [
-            task_id
-            for task_id, record in found.items()
-            if record and record.owner == owner and not is_expired(record)
-        ]
-        self._followed = dict.fromkeys(admitted, -1) | self._followed
-        self.keep_going()
-        return admitted
-
-    async def message(self, context: Context, topic: str) -> dict[str, Any] | None:
-        """Return the notification of how a task stands."""
-        record = await self.store.get(topic)
-        if record is None or record.owner != owner_of(context):
-            return None
-        return notification("notifications/tasks", detailed(record))
-
     # Running.
 
     @property
@@ -658,10 +631,7 @@ class Tasks:
     def _told(self, content: Any) -> None:
         """Take note that a task was changed, in whichever worker."""
         task_id, revision, is_seen = content
-        if task_id in self._followed:
-            self._followed[task_id] = revision
-        if is_seen:
-            self._server.subscriptions.told(Topic(_FILTER, task_id))
+        self._filter.told(task_id, revision, is_seen=is_seen)
         self._wake(task_id)
         run = self._runs.get(task_id)
         if run is not None and run.record.revision < revision:
@@ -793,7 +763,7 @@ class Tasks:
             self._wait(self._pause())
 
     def _pause(self) -> float:
-        is_busy = self._runs or self._followed
+        is_busy = self._runs or self._filter.followed
         return min(TICK, self._lease / 3) if is_busy else SWEEP_EVERY
 
     async def _renew(self) -> None:
@@ -809,19 +779,7 @@ class Tasks:
                 await self._note(run)
 
     async def _follow(self) -> None:
-        """Tell of tasks that were changed where nothing but the store is shared."""
-        followed = self._server.subscriptions.followed(_FILTER)
-        known = {it: at for it, at in self._followed.items() if it in followed}
-        self._followed = known | dict.fromkeys(followed - known.keys(), -1)
-        elsewhere = [it for it in self._followed if it not in self._runs]
-        for task_id in elsewhere[:_BATCH]:
-            record = await self.store.get(task_id)
-            # It is looked at again when all others were.
-            told = self._followed.pop(task_id, -1)
-            revision = told if record is None else max(told, record.revision)
-            self._followed[task_id] = revision
-            if revision > told:
-                self._server.subscriptions.told(Topic(_FILTER, task_id))
+        await self._filter.look(self._runs, _BATCH)
 
     async def _sweep(self) -> None:
         if time.monotonic() - self._swept < SWEEP_EVERY:
