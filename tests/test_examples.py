@@ -91,9 +91,10 @@ def structured(value: Any, text: str) -> dict[str, Any]:
 
 
 def lacking(**capabilities: Any) -> dict[str, Any]:
+    names = ", ".join(capabilities.get("extensions", capabilities))
     return {
         "code": -32021,
-        "message": f"Missing required client capability: {', '.join(capabilities)}",
+        "message": f"Missing required client capability: {names}",
         "data": {"requiredCapabilities": capabilities},
     }
 
