@@ -37,7 +37,7 @@ class TaskRun:
 
     Attributes:
         record: How it stood when it was written or read last.
-        context: Its request.
+        context: Its request, until nothing runs it here any more.
         work: What runs it.
         is_over: The handler has ended, and is not to be stopped any more.
     """
@@ -113,6 +113,8 @@ class TaskRun:
 
     async def stop(self) -> None:
         """Stop the handler, after what it does once and has begun."""
+        if self.is_over:
+            return
         self.context.cancel()
         conversation = self.context.conversation
         assert conversation is not None  # noqa: S101  # each task has one

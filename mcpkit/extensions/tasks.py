@@ -426,7 +426,7 @@ class Tasks:
         # Its lease runs out then.
         except Exception as error:  # noqa: BLE001
             what = f"the task {run.record.task_id} can't be left"
-            self._server.fault(run.context, what, error)
+            _log_fault(run, what, error)
 
     # The methods.
 
@@ -568,8 +568,12 @@ class Tasks:
             run.end()
             if self._runs.get(run.record.task_id) is run:
                 del self._runs[run.record.task_id]
-            if context.cleanup is not None:
-                await context.cleanup.finish()
+            try:
+                if context.cleanup is not None:
+                    await context.cleanup.finish()
+            finally:
+                # It has the run, and both would wait for the garbage collector.
+                del run.context
 
     async def _outcome(self, run: TaskRun) -> Callable[[TaskRecord], TaskRecord]:
         """Return how the record of a task changes by what its handler came to.
@@ -610,11 +614,11 @@ class Tasks:
                 raise
             except ValueError as error:
                 what = f"what the task {run.record.task_id} came to has no JSON form"
-                self._server.fault(run.context, what, error)
+                _log_fault(run, what, error)
                 edit = partial(failed, error=internal_error())
             except Exception as error:  # noqa: BLE001  # what was done is not lost
                 what = f"the end of the task {run.record.task_id} can't be kept yet"
-                self._server.fault(run.context, what, error)
+                _log_fault(run, what, error)
                 await asyncio.sleep(TICK)
 
     def _wake(self, task_id: str) -> None:
@@ -651,7 +655,7 @@ class Tasks:
         # The lease is renewed later, and it is read again then.
         except Exception as error:  # noqa: BLE001
             what = f"the task {run.record.task_id} can't be read"
-            self._server.fault(run.context, what, error)
+            _log_fault(run, what, error)
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -848,3 +852,8 @@ def _either(modern: Serve, legacy: Serve) -> Serve:
         return await (modern if context.era == "modern" else legacy)(context)
 
     return serve
+
+
+def _log_fault(run: TaskRun, what: str, error: BaseException) -> None:
+    # The request may be gone by now.
+    logger.error("%s: %s", run.record.method, what, exc_info=error)

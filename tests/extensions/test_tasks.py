@@ -1,6 +1,7 @@
 """Tasks from their creation to their end, as a modern client sees them."""
 
 import asyncio
+import gc
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
@@ -1388,3 +1389,39 @@ async def test_what_a_tool_was_given_is_kept_until_its_task_has_ended() -> None:
     assert begun.request["params"]["arguments"] == {"words": "w" * 1000}
     assert left is not None
     assert left.request["params"] == {"name": "find"}
+
+
+@pytest.mark.parametrize("name", ["returns", "asks"])
+async def test_a_task_leaves_nothing_for_the_garbage_collector(name: str) -> None:
+    """Ours: it may hold as much as a request may be large."""
+    app = App("tests")
+
+    @app.tool(task="required")
+    async def returns(ctx: Context) -> str:
+        await ctx.progress(1)
+        return "done"
+
+    @app.tool(task="required")
+    async def asks(ctx: Context) -> str:
+        await ctx.list_roots()
+        return "done"
+
+    async def one() -> None:
+        task_id = await started(app, name)
+        if name == "asks":
+            await until(app, task_id, "input_required")
+            await answer(app, task_id, {"roots": {"roots": []}})
+        assert await ended(app, task_id) == completed(text("done"))
+        await wait_all_tasks_blocked()
+
+    for _ in range(5):
+        await one()
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(20):
+            await one()
+        assert gc.collect() < 20
+    finally:
+        gc.enable()
+    await app.tasks.stop()
