@@ -181,6 +181,9 @@ def _check_csp(csp: object) -> None:
     for name, origins in csp.items():
         if isinstance(origins, str):
             raise SetupError(f"UIOptions: {name} is a list: write [{origins!r}]")
+        # What can be gone through once would be empty when it is sent.
+        if not isinstance(origins, Collection):
+            raise SetupError(f"UIOptions: {name} is a list, not {origins!r}")
         for origin in origins:
             if not isinstance(origin, str) or not _ORIGIN.fullmatch(origin):
                 raise SetupError(
