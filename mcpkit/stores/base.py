@@ -102,11 +102,19 @@ class TaskStore(Protocol):
     full, a file that is broken. Nothing was changed then.
     """
 
-    async def add(self, record: TaskRecord) -> None:
+    async def add(self, record: TaskRecord, most: int | None = None) -> bool:
         """Keep a new task, at the revision that it has.
 
         When it returns, the task outlives the process, as far as the store outlives
         anything.
+
+        Args:
+            record: The task.
+            most: How many tasks of its owner may be under way, with this one. `None`
+                for any number.
+
+        Returns:
+            Whether it is kept. When not, there are so many already.
 
         Raises:
             ValueError: There is a task of this id, or a value has no JSON form.

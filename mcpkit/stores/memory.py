@@ -36,13 +36,16 @@ class MemoryTaskStore:
         # Asked for whenever a task is made, so it is not counted each time.
         self._counts: Counter[str | None] = Counter()
 
-    async def add(self, record: TaskRecord) -> None:
+    async def add(self, record: TaskRecord, most: int | None = None) -> bool:
         """Keep a new task: see `TaskStore.add`."""
         row = encode_record(record)
         with self._lock:
             if record.task_id in self._rows:
                 raise ValueError("there is a task of this id already")
+            if most is not None and self._counts[record.owner] >= most:
+                return False
             self._put(row)
+            return True
 
     async def get(self, task_id: str) -> TaskRecord | None:
         """Return a task, ended or not, or `None` when there is none."""

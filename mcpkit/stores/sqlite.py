@@ -131,7 +131,7 @@ _OWNED: Final = """
     ORDER BY created, task_id LIMIT :limit
 """
 
-_COUNT: Final = "SELECT count(*) FROM tasks WHERE ended = 0 AND owner = ?"
+_COUNT: Final = "SELECT count(*) FROM tasks WHERE ended = 0 AND owner IS ?"
 
 _COUNT_ALL: Final = "SELECT count(*) FROM tasks WHERE ended = 0"
 
@@ -166,15 +166,20 @@ class SQLiteTaskStore:
         self._process = 0
         self._lanes: tuple[_Lane, _Lane] | None = None
 
-    async def add(self, record: TaskRecord) -> None:
+    async def add(self, record: TaskRecord, most: int | None = None) -> bool:
         """Keep a new task: see `TaskStore.add`."""
         row = _row(record)
 
         def add(connection: sqlite3.Connection) -> bool:
-            return connection.execute(_ADD, row).rowcount == 1
+            if most is not None:
+                counted = connection.execute(_COUNT, (record.owner,)).fetchone()[0]
+                if counted >= most:
+                    return False
+            if connection.execute(_ADD, row).rowcount != 1:
+                raise ValueError("there is a task of this id already")
+            return True
 
-        if not await self._write(add):
-            raise ValueError("there is a task of this id already")
+        return await self._write(add)
 
     async def get(self, task_id: str) -> TaskRecord | None:
         """Return a task, ended or not, or `None` when there is none."""

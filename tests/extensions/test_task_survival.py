@@ -689,10 +689,10 @@ class FailingStore(MemoryTaskStore):
         self.failed.set()
         raise sqlite3.OperationalError("disk I/O error")
 
-    async def add(self, record: TaskRecord) -> None:
+    async def add(self, record: TaskRecord, most: int | None = None) -> bool:
         """Keep a new task, or fail."""
         self._count("add")
-        await super().add(record)
+        return await super().add(record, most)
 
     async def get(self, task_id: str) -> TaskRecord | None:
         """Return a task, or fail."""

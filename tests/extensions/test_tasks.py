@@ -432,10 +432,10 @@ class Broken(MemoryTaskStore):
             self.failing[method] -= 1
             raise OSError("disk full: secret")
 
-    async def add(self, record: TaskRecord) -> None:
+    async def add(self, record: TaskRecord, most: int | None = None) -> bool:
         """See `TaskStore`."""
         self._fail("add")
-        await super().add(record)
+        return await super().add(record, most)
 
     async def get(self, task_id: str) -> TaskRecord | None:
         """See `TaskStore`."""

@@ -414,6 +414,20 @@ async def test_what_is_no_key_begins_no_page(store: TaskStore) -> None:
         await store.owned("ada", "t", 1)
 
 
+@pytest.mark.parametrize("owner", ["ada", None])
+async def test_an_owner_has_so_many_tasks_under_way_and_no_more(
+    store: TaskStore, owner: str | None
+) -> None:
+    other = "eve" if owner is None else None
+    await store.add(task("other", owner=other))
+    await store.add(task("ended", owner=owner, status="completed"))
+    tasks = [task(str(number), owner=owner) for number in range(9)]
+    kept = await asyncio.gather(*(store.add(each, 3) for each in tasks))
+    found = [await store.get(each.task_id) is not None for each in tasks]
+    assert (kept.count(True), found) == (3, kept)
+    assert await store.add(task("more", owner=owner))
+
+
 async def test_tasks_that_have_not_ended_are_counted(store: TaskStore) -> None:
     for n, status in enumerate(STATUSES):
         await store.add(task(f"a{n}", status=status))
