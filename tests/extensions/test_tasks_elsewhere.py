@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.calls import V_2025_06_18, call, failed, structured, text
 from tests.extensions.tasking import (
     CLIENT,
     NOT_FOUND,
+    PATIENCE,
     TASKS,
     cancel,
     completed,
@@ -54,6 +56,22 @@ async def test_a_handler_creates_a_task_and_something_else_completes_it() -> Non
     assert await look(app, task_id) == {**waiting, "statusMessage": "Counting."}
     await app.tasks.complete(task_id, 3)
     assert await look(app, task_id) == completed(structured("3"))
+
+
+async def test_a_task_says_when_its_client_saw_it_change() -> None:
+    """Spec ext-tasks, tasks: Tasks."""
+    app = jobs()
+    task_id = (await call(app, "tools/call", client=TASKS, name="work"))["taskId"]
+    made = await app.tasks.store.get(task_id)
+    assert made is not None
+    async with asyncio.timeout(PATIENCE):
+        # Clocks of some machines stand still for a while.
+        while time.time() == made.updated:
+            await asyncio.sleep(0)
+    await app.tasks.update(task_id, "Counting.")
+    changed = await app.tasks.store.get(task_id)
+    assert changed is not None
+    assert changed.created == made.updated < changed.updated <= time.time()
 
 
 FAILURES = [
