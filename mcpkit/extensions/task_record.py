@@ -70,8 +70,7 @@ def tool_name(record: TaskRecord) -> str:
 
 def is_of(record: TaskRecord, app: str) -> bool:
     """Whether a task is of an app of this name: several may share a store."""
-    # Earlier releases kept no name.
-    return bool(record.request.get("app", app) == app)
+    return bool(record.request["app"] == app)
 
 
 def principal_of(record: TaskRecord) -> ResumedPrincipal | None:

@@ -16,6 +16,9 @@ from mcpkit.stores.base import TERMINAL, Status, TaskRecord, TaskStore
 PROGRESS_EVERY: Final = 0.5
 """How often, in seconds, progress is written to the store at most."""
 
+POLLS: Final = 2
+"""How many times a client may look at what became of a task, at least."""
+
 _SHOWN: Final = ("status", "message", "asked", "result", "error")
 """What of a task its client sees change."""
 
@@ -78,7 +81,7 @@ class TaskRun:
             edited = edit(record)
             is_seen = is_seen_in(record, edited)
             if is_seen:
-                edited = replace(edited, updated=time.time())
+                edited = stamped(edited, time.time())
             if await self._store.replace(edited, record.revision):
                 self.record = replace(edited, revision=record.revision + 1)
                 if is_seen:
@@ -201,6 +204,20 @@ class TaskRun:
     def _tell_later(self) -> None:
         self._timer = None
         self._reporting = self.work.get_loop().create_task(self._tell())
+
+
+def stamped(record: TaskRecord, now: float) -> TaskRecord:
+    """Return a record that was changed now, in a way that its client sees.
+
+    Args:
+        record: The record.
+        now: The time, in seconds since the epoch.
+    """
+    ttl = record.ttl
+    if ttl is not None and record.status in TERMINAL:
+        looks = POLLS * (record.poll_ms or 0) / 1000
+        ttl = max(ttl, now - record.created + looks)
+    return replace(record, updated=now, ttl=ttl)
 
 
 def is_seen_in(before: TaskRecord, after: TaskRecord) -> bool:

@@ -52,7 +52,7 @@ from mcpkit.extensions.task_record import (
     session_of,
     tool_name,
 )
-from mcpkit.extensions.task_run import LostError, TaskRun, is_seen_in
+from mcpkit.extensions.task_run import LostError, TaskRun, is_seen_in, stamped
 from mcpkit.extensions.task_wire import IDENTIFIER, detailed, is_expired, wire
 from mcpkit.methods.common import (
     check_extension,
@@ -258,8 +258,10 @@ class Tasks:
         Raises:
             ProtocolError: -32000, its caller has too many; -32603, it can't be kept.
         """
-        # Those who are nobody in particular are many.
-        most = None if record.owner is None else self._max_per_caller
+        most: int | None = self._max_per_caller
+        if record.owner is None:
+            # Those who are nobody in particular are many. What runs here is counted.
+            most = self._max_running if record.worker is None else None
         try:
             admitted = await self.store.add(record, most)
         # Nobody is told of a task that is not there.
@@ -687,7 +689,7 @@ class Tasks:
         """Write a task, and tell of it; return it, unless somebody else has written."""
         is_seen = is_seen_in(record, edited)
         if is_seen:
-            edited = replace(edited, updated=time.time())
+            edited = stamped(edited, time.time())
         if not await self.store.replace(edited, record.revision):
             return None
         written = replace(edited, revision=record.revision + 1)

@@ -300,3 +300,22 @@ async def test_a_tool_without_an_annotation_is_completed_with_anything() -> None
         task_id = await started(app, "work")
         await app.tasks.complete(task_id, value)
         assert await look(app, task_id) == completed(result)
+
+
+async def test_callers_who_are_nobody_in_particular_have_a_bound_together() -> None:
+    """Ours: nobody runs these tasks here, and each is kept for its time."""
+    app = jobs(tasks=Tasks(max_running=2))
+    for _ in range(2):
+        await call(app, "tools/call", client=TASKS, name="work")
+    refused = await call(app, "tools/call", client=TASKS, name="work")
+    assert refused == {"code": -32000, "message": "Too many tasks"}
+
+
+async def test_what_came_of_a_task_can_be_looked_at_when_its_time_is_over() -> None:
+    """Spec ext-tasks, tasks: Tasks, where the value of ttlMs may change."""
+    app = jobs(tasks=Tasks(ttl=0.2, poll=30))
+    task_id = (await call(app, "tools/call", client=TASKS, name="work"))["taskId"]
+    await app.tasks.complete(task_id, 3)
+    record = await app.tasks.store.get(task_id)
+    assert record is not None
+    assert record.ttl == pytest.approx(record.updated - record.created + 60)
