@@ -21,6 +21,7 @@ from mcp_types import (
 )
 
 from mcpkit import App
+from mcpkit.extensions.task_wire import CAPABILITY
 from tests.clients import tour
 from tests.clients.processes import ROOT, missing
 
@@ -354,7 +355,10 @@ async def test_a_handshake_introduces_the_server(url: str) -> None:
         assert client.protocol_version == "2025-11-25"
         assert client.server_info is not None
         assert tour.dump(client.server_info) == app.info
-        assert tour.dump(client.server_capabilities) == app.declared("legacy")
+        assert tour.dump(client.server_capabilities) == {
+            **app.declared("legacy"),
+            "tasks": CAPABILITY,
+        }
         assert client.instructions == app.options.instructions
 
 
@@ -365,7 +369,7 @@ def test_the_1x_client_opens_a_session(url: str) -> None:
     assert printed == {
         "version": "2025-11-25",
         "server": app.info,
-        "capabilities": app.declared("legacy"),
+        "capabilities": {**app.declared("legacy"), "tasks": CAPABILITY},
         "instructions": app.options.instructions,
         "has a session": True,
         "ping": {},
