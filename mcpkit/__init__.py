@@ -1,5 +1,6 @@
 """A decorator-driven microframework for Model Context Protocol servers."""
 
+import importlib
 import typing
 
 from mcpkit.app import App
@@ -26,7 +27,6 @@ from mcpkit.errors import (
 )
 from mcpkit.extensions.apps import UI, UIOptions
 from mcpkit.extensions.base import Extension, ExtensionMethod
-from mcpkit.extensions.tasks import Tasks
 from mcpkit.logs import LogHandler
 from mcpkit.protocol.content import Message, ResourceLink, Text
 from mcpkit.protocol.methods import methods
@@ -41,11 +41,12 @@ from mcpkit.questions import (
     Sampled,
 )
 from mcpkit.stores.base import TaskRecord, TaskStore
-from mcpkit.stores.memory import MemoryTaskStore
 from mcpkit.telemetry import Event
 from mcpkit.toolbox import Toolbox
 
 if typing.TYPE_CHECKING:
+    from mcpkit.extensions.tasks import Tasks
+    from mcpkit.stores.memory import MemoryTaskStore
     from mcpkit.stores.sqlite import SQLiteTaskStore
 
 __version__ = "0.1.0"
@@ -100,10 +101,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> typing.Any:
-    # Few keep tasks in a file, and SQLite is not loaded for all others.
-    if name == "SQLiteTaskStore":
-        from mcpkit.stores.sqlite import SQLiteTaskStore  # noqa: PLC0415
+_LATER: typing.Final = {
+    "MemoryTaskStore": "mcpkit.stores.memory",
+    "SQLiteTaskStore": "mcpkit.stores.sqlite",
+    "Tasks": "mcpkit.extensions.tasks",
+}
+"""What is loaded by those alone who have tasks, and SQLite with it."""
 
-        return SQLiteTaskStore
+
+def __getattr__(name: str) -> typing.Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

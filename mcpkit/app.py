@@ -11,7 +11,6 @@ from mcpkit.endpoint import DEFAULT_MAX_BODY, Endpoint, Principal
 from mcpkit.errors import SetupError
 from mcpkit.exchange import Receive, Scope, Send
 from mcpkit.extensions import apps
-from mcpkit.extensions.tasks import Tasks
 from mcpkit.guard import Guard
 from mcpkit.lifespan import Lifespan
 from mcpkit.protocol.results import Cache, CacheScope
@@ -22,6 +21,8 @@ from mcpkit.server import STATE_SECONDS, Lifespan as LifespanFactory, Options, S
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
+
+    from mcpkit.extensions.tasks import Tasks
 
 
 class App(Server):
@@ -130,7 +131,7 @@ class App(Server):
         max_streams: int = 1000,
         ask_seconds: float = STATE_SECONDS,
         access_log: bool = False,
-        tasks: Tasks | None = None,
+        tasks: "Tasks | None" = None,
     ) -> None:
         if isinstance(eras, str):
             raise SetupError(f"eras is a set: write {{{eras!r}}}")
@@ -179,14 +180,9 @@ class App(Server):
             backend=backend,
             max_streams=max_streams,
         )
-        self._tasks = tasks
+        self._tasks: Tasks | None = None
         if tasks is not None:
-            if not isinstance(tasks, Tasks):
-                raise SetupError(
-                    f"tasks is a Tasks, such as Tasks(SQLiteTaskStore('tasks.db')), "
-                    f"not {tasks!r}"
-                )
-            tasks.install(self)
+            self._install(tasks)
         if path and not path.startswith("/"):
             raise SetupError(f"path starts with a slash, as in '/mcp', not {path!r}")
         if lifespan is not None and inspect.isasyncgenfunction(lifespan):
@@ -209,12 +205,26 @@ class App(Server):
         self._router: APIRouter | None = None
 
     @property
-    def tasks(self) -> Tasks:
+    def tasks(self) -> "Tasks":
         """The tasks of the app, which has the extension from now on."""
         if self._tasks is None:
-            self._tasks = Tasks()
-            self._tasks.install(self)
+            return self._install(None)
         return self._tasks
+
+    def _install(self, tasks: "Tasks | None") -> "Tasks":
+        # Loaded by those alone who have tasks.
+        from mcpkit.extensions.tasks import Tasks  # noqa: PLC0415
+
+        if tasks is None:
+            tasks = Tasks()
+        if not isinstance(tasks, Tasks):
+            raise SetupError(
+                "tasks is a Tasks, such as Tasks(SQLiteTaskStore('tasks.db')), not "
+                f"{tasks!r}"
+            )
+        tasks.install(self)
+        self._tasks = tasks
+        return tasks
 
     def _check(self, kind: Kind, component: Component) -> None:
         super()._check(kind, component)

@@ -8,10 +8,16 @@ from typing import Any, Final
 import pytest
 
 import mcpkit
+from mcpkit.extensions.tasks import Tasks
+from mcpkit.stores.memory import MemoryTaskStore
 from mcpkit.stores.sqlite import SQLiteTaskStore
 
 # What is loaded when it is asked for.
-LATER: Final = {"SQLiteTaskStore": SQLiteTaskStore}
+LATER: Final = {
+    "MemoryTaskStore": MemoryTaskStore,
+    "SQLiteTaskStore": SQLiteTaskStore,
+    "Tasks": Tasks,
+}
 
 
 def test_all_is_complete() -> None:
@@ -28,8 +34,9 @@ def test_what_few_need_is_loaded_when_it_is_asked_for(name: str, value: Any) -> 
     assert getattr(mcpkit, name) is value
 
 
-def test_sqlite_is_not_loaded_for_those_who_do_without() -> None:
-    program = "import sys, mcpkit; print('sqlite3' in sys.modules)"
+@pytest.mark.parametrize("module", ["sqlite3", "mcpkit.extensions.tasks"])
+def test_what_few_need_is_not_loaded_for_those_who_do_without(module: str) -> None:
+    program = f"import sys, mcpkit; mcpkit.App('a'); print({module!r} in sys.modules)"
     ran = subprocess.run(  # noqa: S603  # the command is ours
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
