@@ -49,6 +49,10 @@ _FOLLOWED: Final = "session-follows:"
 async def listen(server: Server, context: Context) -> Result:
     """Answer `subscriptions/listen`, when it has ended.
 
+    A stream that the server ends has this answer, as the page of subscriptions asks.
+    The page of cancellation has `notifications/cancelled` in its place, which clients
+    take for a stream that is lost.
+
     Raises:
         ProtocolError: -32602, the filter is malformed; -32601, there is no way to
             stream.
