@@ -13,7 +13,7 @@ from mcpkit.context import Context
 from mcpkit.errors import ProtocolError
 from mcpkit.protocol.jsonrpc import Encoded, is_object
 from mcpkit.protocol.methods import METHODS
-from mcpkit.protocol.modern import sendable
+from mcpkit.protocol.modern import sent_as
 from mcpkit.protocol.results import Result
 from mcpkit.server import Server
 from mcpkit.telemetry import (
@@ -159,4 +159,4 @@ def _code_of(context: Context, outcome: Result | Encoded | ProtocolError) -> int
     """Return the code of the error that the client is sent, if it is one."""
     if isinstance(outcome, (Result, Encoded)):
         return None
-    return sendable(outcome).code if context.era == "modern" else outcome.code
+    return sent_as(outcome, context.era).code

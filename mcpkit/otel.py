@@ -44,7 +44,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from mcpkit.context import Context
 from mcpkit.errors import INTERNAL_ERROR, ProtocolError, SetupError
-from mcpkit.protocol.modern import sendable
+from mcpkit.protocol.modern import sent_as
 from mcpkit.protocol.results import Result
 from mcpkit.registry import Registry
 from mcpkit.telemetry import trace_keys
@@ -312,7 +312,7 @@ def _failure(context: Context, outcome: Result | BaseException) -> _Failure | No
             failed = context.method == "tools/call" and outcome.is_error
             return _Failure("tool_error") if failed else None
         case ProtocolError():
-            sent = sendable(outcome) if context.era == "modern" else outcome
+            sent = sent_as(outcome, context.era)
             return _Failure(str(sent.code), str(sent.code), sent.message)
         case Exception():
             return _Failure(str(INTERNAL_ERROR), str(INTERNAL_ERROR), "Internal error")

@@ -64,7 +64,7 @@ from mcpkit.methods.common import (
 from mcpkit.methods.tools import call_tool, first_question
 from mcpkit.protocol.inputs import Journal
 from mcpkit.protocol.jsonrpc import is_object
-from mcpkit.protocol.modern import sendable
+from mcpkit.protocol.modern import sendable, sent_as
 from mcpkit.protocol.results import Result, normalize
 from mcpkit.protocol.versions import ERAS, REVISIONS, Era
 from mcpkit.server import Server, logger
@@ -597,7 +597,7 @@ class Tasks:
         except Exception as error:  # noqa: BLE001  # one task never ends another
             self._server.fault(context, f"the task {run.record.task_id} failed", error)
             fault = internal_error()
-        return partial(failed, error=_sendable(context, fault))
+        return partial(failed, error=sent_as(fault, context.era))
 
     async def _finish(
         self, run: TaskRun, edit: Callable[[TaskRecord], TaskRecord]
@@ -839,10 +839,6 @@ def _too_many() -> ProtocolError:
 def _settle(told: asyncio.Future[None]) -> None:
     if not told.done():
         told.set_result(None)
-
-
-def _sendable(context: Context, error: ProtocolError) -> ProtocolError:
-    return sendable(error) if context.era == "modern" else error
 
 
 def _either(modern: Serve, legacy: Serve) -> Serve:

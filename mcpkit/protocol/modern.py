@@ -33,6 +33,7 @@ from mcpkit.protocol.jsonrpc import (
 )
 from mcpkit.protocol.methods import METHODS
 from mcpkit.protocol.results import Cache, Outcome, Result
+from mcpkit.protocol.versions import Era
 
 HTTP_STATUS: Final[Mapping[int, int]] = MappingProxyType(
     {
@@ -150,6 +151,16 @@ def sendable(error: ProtocolError) -> ProtocolError:
     ) or code == URL_ELICITATION_REQUIRED:
         return ProtocolError(INTERNAL_ERROR, "Internal error")
     return error
+
+
+def sent_as(error: ProtocolError, era: Era) -> ProtocolError:
+    """Return the error as a client of an era is sent it; a legacy one, as it is.
+
+    Example:
+        >>> sent_as(ProtocolError(-32002, "Resource not found"), "legacy").code
+        -32002
+    """
+    return sendable(error) if era == "modern" else error
 
 
 def http_status(response: Mapping[str, Any] | int) -> int:
